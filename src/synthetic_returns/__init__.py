@@ -1,0 +1,1 @@
+"""Synthetic returns: long-term credit assignment for any reinforcement-learning agent."""

@@ -1,0 +1,118 @@
+"""The one protocol of all tasks, and the batch of environments that the agent steps.
+
+A task is a frozen dataclass of parameters with two pure functions, ``reset`` and ``step``, on one
+environment; everything else (batching, starting the next episode, Gymnasium, rendering to video)
+is built on these two and written once.
+"""
+
+import abc
+import dataclasses
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, Shaped
+
+from synthetic_returns.types import Key, TimeStep
+
+__all__ = ["Environment", "VectorEnvironment", "VectorState"]
+
+State = TypeVar("State", bound=eqx.Module)
+
+
+class Environment(abc.ABC, Generic[State]):
+    """One task: a frozen dataclass of parameters and the pure functions of its dynamics.
+
+    Subclasses are ``@dataclasses.dataclass(frozen=True)``, so that a task is hashable and can be
+    closed over by jitted functions; bad parameters are refused in ``__post_init__``.
+    """
+
+    @property
+    @abc.abstractmethod
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one observation; observations are float32 in [0, 1]."""
+
+    @property
+    @abc.abstractmethod
+    def num_actions(self) -> int:
+        """Actions are the integers below this."""
+
+    @property
+    @abc.abstractmethod
+    def episode_steps(self) -> int:
+        """The largest number of states in an episode that have a successor."""
+
+    @property
+    @abc.abstractmethod
+    def event_names(self) -> tuple[str, ...]:
+        """The keys of ``TimeStep.events``; always includes "success"."""
+
+    @abc.abstractmethod
+    def reset(self, key: Key) -> tuple[State, TimeStep]:
+        """Starts an episode."""
+
+    @abc.abstractmethod
+    def step(self, state: State, action: Int[Array, ""]) -> tuple[State, TimeStep]:
+        """Takes one step; never called on a state whose step was LAST."""
+
+    @abc.abstractmethod
+    def render(self, state: State) -> np.ndarray:
+        """The whole scene as small ``[H, W, 3]`` uint8 pixels, one per cell, for people."""
+
+
+class VectorState(eqx.Module, Generic[State]):
+    """A batch of environments between two steps."""
+
+    inner: State
+    key: Shaped[Key, "batch"]
+    done: Bool[Array, "batch"]
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorEnvironment(Generic[State]):
+    """A batch of one task with next-step reset.
+
+    The step after a LAST one ignores the action and returns the FIRST step of the next episode,
+    so the terminal observation stays in the data.
+    """
+
+    env: Environment[State]
+
+    def reset(self, keys: Shaped[Key, "batch"]) -> tuple[VectorState[State], TimeStep]:
+        """Starts one episode per key."""
+        keys, reset_keys = _split_each(keys)
+        inner, timestep = jax.vmap(self.env.reset)(reset_keys)
+        return VectorState(inner, keys, timestep.last), timestep
+
+    def step(
+        self, state: VectorState[State], action: Int[Array, "batch"]
+    ) -> tuple[VectorState[State], TimeStep]:
+        """Steps every environment, or starts its next episode where the last one is over."""
+        stepped = jax.vmap(self.env.step)(state.inner, action)
+
+        def restart_finished(keys):
+            next_keys, reset_keys = _split_each(keys)
+            fresh = jax.vmap(self.env.reset)(reset_keys)
+            return _select(state.done, (next_keys, fresh), (keys, stepped))
+
+        # Resetting costs random draws, so it is only done on steps where some episode starts.
+        keys, (inner, timestep) = jax.lax.cond(
+            jnp.any(state.done), restart_finished, lambda keys: (keys, stepped), state.key
+        )
+        return VectorState(inner, keys, timestep.last), timestep
+
+
+def _split_each(keys):
+    pairs = jax.vmap(jax.random.split)(keys)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _select(chosen: Bool[Array, "batch"], there: Any, elsewhere: Any) -> Any:
+    """Takes each row of a pytree from ``there`` where chosen, else from ``elsewhere``."""
+
+    def pick(a, b):
+        return jnp.where(jnp.reshape(chosen, chosen.shape + (1,) * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(pick, there, elsewhere)

@@ -1,0 +1,85 @@
+"""The data that flows through the system, from the environment to the learner.
+
+Time is the first axis and the batch the second: ``[T, B, ...]``. ``x_tm1`` and ``x_t`` are the
+source and the destination of a transition; rewards, discounts and step types belong to the
+destination.
+"""
+
+import enum
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+__all__ = ["Events", "Key", "StepType", "TimeStep"]
+
+Key = PRNGKeyArray
+Events = dict[str, Float[Array, "*batch"]]
+
+
+class StepType(enum.IntEnum):
+    """Where a step stands in its episode."""
+
+    FIRST = 0
+    MID = 1
+    LAST = 2
+
+
+class TimeStep(eqx.Module):
+    """What an environment shows after one step.
+
+    Attributes:
+      step_type: FIRST, MID or LAST.
+      reward: the reward of arriving here; 0 on a FIRST step.
+      discount: what the future beyond this step counts: 1, or 0 on a termination or where the
+        task blocks the backup. A truncated episode ends with LAST and discount 1.
+      observation: what the agent sees.
+      events: what happened on this step, by name, for metrics and figures; never seen by the
+        agent. Summed over an episode, ``events["success"]`` is the episode's success in [0, 1].
+    """
+
+    step_type: Int[Array, "*batch"]
+    reward: Float[Array, "*batch"]
+    discount: Float[Array, "*batch"]
+    observation: Any
+    events: Events
+
+    @property
+    def first(self) -> Bool[Array, "*batch"]:
+        """Whether an episode starts here."""
+        return self.step_type == StepType.FIRST
+
+    @property
+    def last(self) -> Bool[Array, "*batch"]:
+        """Whether an episode ends here."""
+        return self.step_type == StepType.LAST
+
+
+def first_step(observation: Any, event_names: tuple[str, ...]) -> TimeStep:
+    """The step that opens an episode."""
+    return TimeStep(
+        step_type=jnp.int8(StepType.FIRST),
+        reward=jnp.float32(0),
+        discount=jnp.float32(1),
+        observation=observation,
+        events={name: jnp.float32(0) for name in event_names},
+    )
+
+
+def next_step(
+    observation: Any,
+    reward: Float[Array, ""],
+    *,
+    last: Bool[Array, ""],
+    discount: Float[Array, ""],
+    events: Events,
+) -> TimeStep:
+    """A step within an episode, or the one that ends it."""
+    return TimeStep(
+        step_type=jnp.where(last, StepType.LAST, StepType.MID).astype(jnp.int8),
+        reward=reward,
+        discount=discount,
+        observation=observation,
+        events=events,
+    )

@@ -1,0 +1,1 @@
+"""Who earned the reward: episodic memory, the state-associative model, augmented rewards."""

@@ -1,0 +1,29 @@
+"""The augmented reward, Eq. (reward_summation)."""
+
+import jax
+from jaxtyping import Array, Float
+
+from synthetic_returns.checks import check_finite_number, check_shape
+
+__all__ = ["augmented_reward"]
+
+
+def augmented_reward(
+    r_t: Float[Array, "*batch"],
+    c_t: Float[Array, "*batch"],
+    *,
+    alpha: float | Float[Array, ""],
+    beta: float | Float[Array, ""],
+) -> Float[Array, "*batch"]:
+    """The reward that TD learning maximises: ``alpha * c(s_t) + beta * r_t``.
+
+    Args:
+      r_t: the reward of arriving in ``s_t``.
+      c_t: the contribution of ``s_t``, the state arrived in; detached here.
+      alpha: weight of the synthetic return.
+      beta: weight of the environment's reward.
+    """
+    check_finite_number("alpha", alpha)
+    check_finite_number("beta", beta)
+    check_shape("c_t", c_t, r_t.shape, "the shape of r_t")
+    return alpha * jax.lax.stop_gradient(c_t) + beta * r_t

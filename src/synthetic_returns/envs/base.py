@@ -55,11 +55,20 @@ class Environment(abc.ABC, Generic[State]):
 
     @abc.abstractmethod
     def step(self, state: State, action: Int[Array, ""]) -> tuple[State, TimeStep]:
-        """Takes one step; never called on a state whose step was LAST."""
+        """Takes one step; after a LAST one the result is meaningless, though always defined."""
 
     @abc.abstractmethod
     def render(self, state: State) -> np.ndarray:
         """The whole scene as small ``[H, W, 3]`` uint8 pixels, one per cell, for people."""
+
+    def start(self, key: Key) -> tuple[Key, tuple[State, TimeStep]]:
+        """Starts an episode and returns the key that starts the one after it.
+
+        Every way of running a task goes through here, so that a seed means the same sequence of
+        episodes in a batch, alone, or behind Gymnasium.
+        """
+        next_key, reset_key = jax.random.split(key)
+        return next_key, self.reset(reset_key)
 
 
 class VectorState(eqx.Module, Generic[State]):
@@ -82,8 +91,7 @@ class VectorEnvironment(Generic[State]):
 
     def reset(self, keys: Shaped[Key, "batch"]) -> tuple[VectorState[State], TimeStep]:
         """Starts one episode per key."""
-        keys, reset_keys = _split_each(keys)
-        inner, timestep = jax.vmap(self.env.reset)(reset_keys)
+        keys, (inner, timestep) = jax.vmap(self.env.start)(keys)
         return VectorState(inner, keys, timestep.last), timestep
 
     def step(
@@ -93,20 +101,13 @@ class VectorEnvironment(Generic[State]):
         stepped = jax.vmap(self.env.step)(state.inner, action)
 
         def restart_finished(keys):
-            next_keys, reset_keys = _split_each(keys)
-            fresh = jax.vmap(self.env.reset)(reset_keys)
-            return _select(state.done, (next_keys, fresh), (keys, stepped))
+            return _select(state.done, jax.vmap(self.env.start)(keys), (keys, stepped))
 
         # Resetting costs random draws, so it is only done on steps where some episode starts.
         keys, (inner, timestep) = jax.lax.cond(
             jnp.any(state.done), restart_finished, lambda keys: (keys, stepped), state.key
         )
         return VectorState(inner, keys, timestep.last), timestep
-
-
-def _split_each(keys):
-    pairs = jax.vmap(jax.random.split)(keys)
-    return pairs[:, 0], pairs[:, 1]
 
 
 def _select(chosen: Bool[Array, "batch"], there: Any, elsewhere: Any) -> Any:

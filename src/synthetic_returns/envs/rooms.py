@@ -1,0 +1,194 @@
+"""The rooms of the Key-to-Door tasks: their maps, their colours, walking, apples, and the view.
+
+The paper leaves the maps out; these follow the public re-creations. A map is 7 x 11 cells, inside
+a margin of walls as wide as the agent can see, so that every view lies on the board. Positions
+count from the corner of the margin.
+"""
+
+from typing import Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int
+
+from synthetic_returns.envs.checks import require
+from synthetic_returns.types import Key
+
+# '#' wall, '.' floor, 'k' floor where a key may lie, 's' where the agent may start, 'a' where an
+# apple may lie, 'd' door.
+KEY_ROOM, APPLE_ROOM, DOOR_ROOM = 0, 1, 2
+MAPS = (
+    (
+        "###########",
+        "###kkkkk###",
+        "###kkkkk###",
+        "####...####",
+        "###sssss###",
+        "###sssss###",
+        "###########",
+    ),
+    (
+        "###########",
+        "#a.a.a.a.a#",
+        "#.a.a.a.a.#",
+        "#a.a.a.a.a#",
+        "#.a.a.a.a.#",
+        "#a.a.s.a.a#",
+        "###########",
+    ),
+    (
+        "###########",
+        "#####d#####",
+        "####...####",
+        "####.s.####",
+        "####...####",
+        "###########",
+        "###########",
+    ),
+)
+MAP_SHAPE = (7, 11)
+SIGHT = 2  # cells in each direction that the crop shows
+CROP = 2 * SIGHT + 1
+
+# What a cell can show, and its colour.
+FLOOR, WALL, AGENT, APPLE, DOOR, YELLOW, RED, CYAN, ORANGE = range(9)
+COLOURS = np.array(
+    [
+        (0.0, 0.0, 0.0),  # floor: black
+        (0.5, 0.5, 0.5),  # wall: grey
+        (0.2, 0.4, 1.0),  # agent: blue
+        (0.2, 0.8, 0.2),  # apple: green
+        (0.6, 0.2, 0.8),  # door: purple
+        (1.0, 1.0, 0.0),  # first key: yellow
+        (1.0, 0.0, 0.0),  # second key: red
+        (0.0, 1.0, 1.0),  # third key: cyan
+        (1.0, 0.5, 0.0),  # fourth key: orange
+    ],
+    np.float32,
+)
+
+MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)  # up, down, left, right
+NEVER = np.iinfo(np.int32).max
+
+View = Literal["crop", "full"]
+Position = Int[Array, "2"]
+Board = Int[Array, "height width"]
+
+
+def check(apples: int, view: str) -> None:
+    """Refuses a number of apples that does not fit and a view that does not exist."""
+    require(
+        0 <= apples <= len(APPLE_CELLS),
+        f"apples={apples} do not fit: the apple room has room for 0 to {len(APPLE_CELLS)}.",
+    )
+    require(view in get_args(View), f'view="{view}" is unknown: use one of {get_args(View)}.')
+
+
+def cells(room: int, letter: str) -> np.ndarray:
+    """The positions ``[n, 2]`` of the cells that the room's map marks with this letter."""
+    return np.argwhere(_BOARDS[room] == letter).astype(np.int32)
+
+
+_BOARDS = np.array(
+    [np.pad(np.array([list(row) for row in room]), SIGHT, constant_values="#") for room in MAPS]
+)
+_GROUND = np.select([_BOARDS == "#", _BOARDS == "d"], [WALL, DOOR], FLOOR).astype(np.int32)
+_ROWS, _COLUMNS = np.indices(_BOARDS.shape[1:], np.int32)
+
+APPLE_CELLS = cells(APPLE_ROOM, "a")
+DOOR_CELL = cells(DOOR_ROOM, "d")[0]
+# The agent starts at random in the key room and at a fixed cell of the others.
+ENTRANCES = np.stack([cells(room, "s")[0] for room in (KEY_ROOM, APPLE_ROOM, DOOR_ROOM)])
+
+
+def walk(
+    room: Int[Array, ""], position: Position, action: Int[Array, ""], can_open: Bool[Array, ""]
+) -> Position:
+    """One move; walls, and the door unless it can be opened, leave the agent where it is."""
+    target = position + jnp.asarray(MOVES)[action]
+    ground = jnp.asarray(_GROUND)[room, target[0], target[1]]
+    return jnp.where((ground == FLOOR) | ((ground == DOOR) & can_open), target, position)
+
+
+def is_at(position: Position, place: Int[Array, "2"] | np.ndarray) -> Bool[Array, ""]:
+    """Whether the agent stands on this cell."""
+    return jnp.all(position == place)
+
+
+def draw_cells(key: Key, candidates: np.ndarray, count: int) -> Int[Array, "count 2"]:
+    """Draws different cells, each equally likely."""
+    order = jnp.argsort(jax.random.uniform(key, (len(candidates),)))
+    return jnp.asarray(candidates)[order[:count]]
+
+
+def grow_apples(key: Key, count: int) -> Board:
+    """Puts apples on random apple cells.
+
+    Returns:
+      The time since when an apple lies on each cell, ``NEVER`` where there is none.
+    """
+    place = draw_cells(key, APPLE_CELLS, count)
+    return jnp.full(_ROWS.shape, NEVER, jnp.int32).at[place[:, 0], place[:, 1]].set(0)
+
+
+def take_apple(
+    apples: Board, position: Position, time: Int[Array, ""], return_steps: int
+) -> tuple[Board, Bool[Array, ""]]:
+    """Takes the apple under the agent, if there is one; it is back ``return_steps`` later."""
+    taken = _mask(position) & (apples <= time)
+    return jnp.where(taken, time + return_steps, apples), jnp.any(taken)
+
+
+def draw(
+    room: Int[Array, ""],
+    position: Position,
+    keys: dict[int, Position],
+    apples: Bool[Array, "height width"],
+    *,
+    keys_visible: Bool[Array, ""],
+) -> Board:
+    """What each cell of the board shows.
+
+    Args:
+      room: the room the agent is in.
+      position: where the agent is.
+      keys: where the key of each colour lies, in the key room.
+      apples: where apples lie, in the apple room.
+      keys_visible: whether the keys are still there.
+    """
+    board = jnp.asarray(_GROUND)[room]
+    for colour, place in keys.items():
+        board = jnp.where(_mask(place) & keys_visible & (room == KEY_ROOM), colour, board)
+    board = jnp.where(apples & (room == APPLE_ROOM), APPLE, board)
+    return jnp.where(_mask(position), AGENT, board)
+
+
+def look(
+    board: Board, position: Position, light: Int[Array, ""], view: View
+) -> Float32[Array, "rows columns 3"]:
+    """The agent's view: the crop around it, or the whole map.
+
+    The top left pixel shows the colour of ``light``, a key that was taken on this very step;
+    with ``light`` 0 it shows what is there.
+    """
+    if view == "crop":
+        seen = jax.lax.dynamic_slice(board, tuple(position - SIGHT), (CROP, CROP))
+    else:
+        seen = board[SIGHT:-SIGHT, SIGHT:-SIGHT]
+    seen = seen.at[0, 0].set(jnp.where(light > 0, light, seen[0, 0]))
+    return jnp.asarray(COLOURS)[seen]
+
+
+def view_shape(view: View) -> tuple[int, ...]:
+    """The shape of the observation of this view."""
+    return (CROP, CROP, 3) if view == "crop" else (*MAP_SHAPE, 3)
+
+
+def to_pixels(board: Board) -> np.ndarray:
+    """The whole map in colour, for people."""
+    return np.round(COLOURS[np.asarray(board)[SIGHT:-SIGHT, SIGHT:-SIGHT]] * 255).astype(np.uint8)
+
+
+def _mask(position: Position) -> Bool[Array, "height width"]:
+    return (jnp.asarray(_ROWS) == position[0]) & (jnp.asarray(_COLUMNS) == position[1])

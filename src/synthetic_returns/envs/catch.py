@@ -89,7 +89,7 @@ class Catch(Environment[CatchState]):
         """Moves the paddle and drops the ball, or shows the next ball after a landing."""
         time = state.time + 1
         paddle = jnp.clip(state.paddle + action - 1, 0, self.columns - 1)
-        ball_row, ball_column = self._ball(time, state.columns)
+        ball_row, ball_column = self.ball(time, state.columns)
         landed = ball_row == self.rows - 1
         caught = (landed & (ball_column == paddle)).astype(jnp.float32)
         missed = landed.astype(jnp.float32) - caught
@@ -112,7 +112,7 @@ class Catch(Environment[CatchState]):
         A landed ball is green if it was caught and red if it was missed.
         """
         pixels = np.full((self.rows, self.columns, 3), 30, np.uint8)
-        row, column = (int(x) for x in self._ball(state.time, state.columns))
+        row, column = (int(x) for x in self.ball(state.time, state.columns))
         landed, caught = row == self.rows - 1, column == int(state.paddle)
         pixels[self.rows - 1, int(state.paddle)] = (60, 110, 255)
         pixels[row, column] = (
@@ -120,13 +120,14 @@ class Catch(Environment[CatchState]):
         )
         return pixels
 
-    def _ball(
+    def ball(
         self, time: Int[Array, ""], columns: Int[Array, "runs"]
     ) -> tuple[Int[Array, ""], Int[Array, ""]]:
+        """Row and column of the ball at this time."""
         return time % self.rows, columns[time // self.rows]
 
     def _observe(self, state: CatchState) -> Float32[Array, "rows columns 1"]:
-        row, column = self._ball(state.time, state.columns)
+        row, column = self.ball(state.time, state.columns)
         cells = jnp.arange(self.rows * self.columns)
         paddle = (self.rows - 1) * self.columns + state.paddle
         lit = (cells == row * self.columns + column) | (cells == paddle)

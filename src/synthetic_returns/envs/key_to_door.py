@@ -123,7 +123,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
         self, state: KeyToDoorState, action: Int[Array, ""]
     ) -> tuple[KeyToDoorState, TimeStep]:
         """Walks, takes what lies there, opens the door, and moves on to the next room."""
-        room = self._room(state.time)
+        room = self.room(state.time)
         time = state.time + 1
         position = rooms.walk(room, state.position, action, can_open=state.held > 0)
 
@@ -146,7 +146,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
             + jnp.where(in_door_room, self.door_step_reward, 0.0)
         )
 
-        next_room = self._room(time)
+        next_room = self.room(time)
         state = KeyToDoorState(
             time=time,
             position=jnp.where(
@@ -178,14 +178,15 @@ class KeyToDoor(Environment[KeyToDoorState]):
     def _colours(self) -> tuple[int, ...]:
         return (rooms.YELLOW,) if self.red_key_reward is None else (rooms.YELLOW, rooms.RED)
 
-    def _room(self, time: Int[Array, ""]) -> Int[Array, ""]:
+    def room(self, time: Int[Array, ""]) -> Int[Array, ""]:
+        """The room at this time."""
         in_second = time >= self.key_steps
         in_third = time >= self.key_steps + self.distractor_steps
         return in_second.astype(jnp.int32) + in_third.astype(jnp.int32)
 
     def _draw(self, state: KeyToDoorState) -> rooms.Board:
         return rooms.draw(
-            self._room(state.time),
+            self.room(state.time),
             state.position,
             dict(zip(self._colours, state.keys, strict=True)),
             state.apples <= state.time,

@@ -93,7 +93,7 @@ def cells(room: int, letter: str) -> np.ndarray:
 _BOARDS = np.array(
     [np.pad(np.array([list(row) for row in room]), SIGHT, constant_values="#") for room in MAPS]
 )
-_GROUND = np.select([_BOARDS == "#", _BOARDS == "d"], [WALL, DOOR], FLOOR).astype(np.int32)
+GROUND = np.select([_BOARDS == "#", _BOARDS == "d"], [WALL, DOOR], FLOOR).astype(np.int32)
 _ROWS, _COLUMNS = np.indices(_BOARDS.shape[1:], np.int32)
 
 APPLE_CELLS = cells(APPLE_ROOM, "a")
@@ -107,8 +107,13 @@ def walk(
 ) -> Position:
     """One move; walls, and the door unless it can be opened, leave the agent where it is."""
     target = position + jnp.asarray(MOVES)[action]
-    ground = jnp.asarray(_GROUND)[room, target[0], target[1]]
+    ground = jnp.asarray(GROUND)[room, target[0], target[1]]
     return jnp.where((ground == FLOOR) | ((ground == DOOR) & can_open), target, position)
+
+
+def at(position: Position) -> Bool[Array, "height width"]:
+    """The board with True on this cell alone."""
+    return (jnp.asarray(_ROWS) == position[0]) & (jnp.asarray(_COLUMNS) == position[1])
 
 
 def is_at(position: Position, place: Int[Array, "2"] | np.ndarray) -> Bool[Array, ""]:
@@ -136,7 +141,7 @@ def take_apple(
     apples: Board, position: Position, time: Int[Array, ""], return_steps: int
 ) -> tuple[Board, Bool[Array, ""]]:
     """Takes the apple under the agent, if there is one; it is back ``return_steps`` later."""
-    taken = _mask(position) & (apples <= time)
+    taken = at(position) & (apples <= time)
     return jnp.where(taken, time + return_steps, apples), jnp.any(taken)
 
 
@@ -157,11 +162,11 @@ def draw(
       apples: where apples lie, in the apple room.
       keys_visible: whether the keys are still there.
     """
-    board = jnp.asarray(_GROUND)[room]
+    board = jnp.asarray(GROUND)[room]
     for colour, place in keys.items():
-        board = jnp.where(_mask(place) & keys_visible & (room == KEY_ROOM), colour, board)
+        board = jnp.where(at(place) & keys_visible & (room == KEY_ROOM), colour, board)
     board = jnp.where(apples & (room == APPLE_ROOM), APPLE, board)
-    return jnp.where(_mask(position), AGENT, board)
+    return jnp.where(at(position), AGENT, board)
 
 
 def look(
@@ -188,7 +193,3 @@ def view_shape(view: View) -> tuple[int, ...]:
 def to_pixels(board: Board) -> np.ndarray:
     """The whole map in colour, for people."""
     return np.round(COLOURS[np.asarray(board)[SIGHT:-SIGHT, SIGHT:-SIGHT]] * 255).astype(np.uint8)
-
-
-def _mask(position: Position) -> Bool[Array, "height width"]:
-    return (jnp.asarray(_ROWS) == position[0]) & (jnp.asarray(_COLUMNS) == position[1])

@@ -6,7 +6,7 @@ A seed means the same episodes as on the JAX side: ``reset(seed=s)`` starts the 
 """
 
 import functools
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import jax
@@ -21,13 +21,17 @@ from synthetic_returns.types import StepType, TimeStep
 
 __all__ = ["GymnasiumEnv", "GymnasiumVectorEnv"]
 
-_RENDERING = {"render_modes": ["rgb_array"], "render_fps": 8}
+_METADATA = {"render_modes": ["rgb_array"], "render_fps": 8}
+_VECTOR_METADATA = {
+    **_METADATA,
+    "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
+}
 
 
 class GymnasiumEnv(gymnasium.Env):
     """One environment of a task."""
 
-    metadata: ClassVar[dict[str, Any]] = dict(_RENDERING)
+    metadata = _METADATA
 
     def __init__(self, task: str, render_mode: str | None = None, **parameters: Any):
         _check_render_mode(render_mode)
@@ -78,10 +82,7 @@ class GymnasiumEnv(gymnasium.Env):
 class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
     """Many environments of a task in one jitted step, with next-step reset."""
 
-    metadata: ClassVar[dict[str, Any]] = {
-        **_RENDERING,
-        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
-    }
+    metadata = _VECTOR_METADATA
 
     def __init__(
         self, task: str, num_envs: int = 1, render_mode: str | None = None, **parameters: Any

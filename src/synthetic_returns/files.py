@@ -1,0 +1,31 @@
+"""Writing files so that a crash leaves the old content or the new one, never half of it."""
+
+import os
+from pathlib import Path
+
+__all__ = ["RunError", "sync_directory", "write_atomically"]
+
+
+class RunError(ValueError):
+    """A run directory, or something in it, cannot be used; the message says what to do."""
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces the whole content of a file in one step."""
+    # One writer per run (see ``runs``), so a fixed name is safe and leaves no litter to collect.
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    with unfinished.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes the renames in a directory survive a power failure."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

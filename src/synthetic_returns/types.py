@@ -12,7 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-__all__ = ["Events", "Key", "StepType", "TimeStep"]
+__all__ = ["Events", "Key", "StepType", "TimeStep", "Trajectory"]
 
 Key = PRNGKeyArray
 Events = dict[str, Float[Array, "*batch"]]
@@ -54,6 +54,25 @@ class TimeStep(eqx.Module):
     def last(self) -> Bool[Array, "*batch"]:
         """Whether an episode ends here."""
         return self.step_type == StepType.LAST
+
+
+class Trajectory(eqx.Module):
+    """An unroll of experience: T transitions between T + 1 steps.
+
+    The last step of an unroll is the first of the next. A transition whose source is LAST leads
+    into the next episode: it exists only in the data, nothing is learned from it.
+
+    Attributes:
+      timestep: what the environment showed, ``[T + 1, B]``.
+      action: what the agent did in each but the last step.
+      logits: the behaviour policy at each of these actions.
+      core: the state of the recurrent core before the first step.
+    """
+
+    timestep: TimeStep
+    action: Int[Array, "time batch"]
+    logits: Float[Array, "time batch actions"]
+    core: Any
 
 
 def first_step(observation: Any, event_names: tuple[str, ...]) -> TimeStep:

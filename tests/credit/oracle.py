@@ -33,7 +33,9 @@ def oracle(model, memory, features, first, reward, current, valid, capacity, two
             r_hat[t, row] = g * c_sum + b
             if valid[t, row]:
                 if two_stage:
-                    losses.append((r_t - b) ** 2 + (r_t - jax.lax.stop_gradient(b) - g * c_sum) ** 2)
+                    losses.append(
+                        (r_t - b) ** 2 + (r_t - jax.lax.stop_gradient(b) - g * c_sum) ** 2
+                    )
                 else:
                     losses.append((r_t - g * c_sum - b) ** 2)
             memory[row] = [*memory[row], jax.lax.stop_gradient(features[t, row])][-capacity:]

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from synthetic_returns.averages import explained_variance, masked_mean, masked_variance
 from synthetic_returns.checks import check_finite, check_shape
 from synthetic_returns.credit.memory import EpisodicMemory, episode_index, memory_sum, remember
 from synthetic_returns.credit.sa_model import ContributionModel
@@ -80,19 +81,21 @@ def associate(
 
     if two_stage:
         residual = reward - jax.lax.stop_gradient(b_t) - g_t * c_sum_tm1
-        loss = _mean(jnp.square(reward - b_t), valid) + _mean(jnp.square(residual), valid)
+        loss = masked_mean(jnp.square(reward - b_t), valid) + masked_mean(
+            jnp.square(residual), valid
+        )
     else:
-        loss = _mean(jnp.square(reward - r_hat), valid)
+        loss = masked_mean(jnp.square(reward - r_hat), valid)
 
     seen = episode_index(first, memory.steps)
     metrics = {
-        "gate_mean": _mean(g_t, valid),
+        "gate_mean": masked_mean(g_t, valid),
         "gate_max": jnp.max(jnp.where(valid, g_t, 0)),
-        "contribution_mean": _mean(c_t, valid),
-        "contribution_std": jnp.sqrt(_variance(c_t, valid)),
+        "contribution_mean": masked_mean(c_t, valid),
+        "contribution_std": jnp.sqrt(masked_variance(c_t, valid)),
         "explained_variance": explained_variance(reward - b_t, g_t * c_sum_tm1, valid),
-        "memory_fill": _mean(jnp.minimum(seen, memory.capacity) / memory.capacity, valid),
-        "memory_overflow": _mean((seen > memory.capacity).astype(jnp.float32), valid),
+        "memory_fill": masked_mean(jnp.minimum(seen, memory.capacity) / memory.capacity, valid),
+        "memory_overflow": masked_mean((seen > memory.capacity).astype(jnp.float32), valid),
     }
     return Association(
         loss=loss,
@@ -104,26 +107,6 @@ def associate(
         memory=remember(memory, past, first),
         metrics=jax.lax.stop_gradient(metrics),
     )
-
-
-def explained_variance(
-    target: Float[Array, "*shape"],
-    prediction: Float[Array, "*shape"],
-    valid: Bool[Array, "*shape"],
-) -> Float[Array, ""]:
-    """The fraction of the target's variance that the prediction removes; 0 if there is none."""
-    total = _variance(target, valid)
-    left = _variance(target - prediction, valid)
-    return jnp.where(total > 1e-12, 1 - left / jnp.maximum(total, 1e-12), 0)
-
-
-def _mean(x: Float[Array, "*shape"], valid: Bool[Array, "*shape"]) -> Float[Array, ""]:
-    """The mean over valid entries; 0 if there are none."""
-    return jnp.sum(jnp.where(valid, x, 0)) / jnp.maximum(jnp.sum(valid, dtype=x.dtype), 1)
-
-
-def _variance(x: Float[Array, "*shape"], valid: Bool[Array, "*shape"]) -> Float[Array, ""]:
-    return _mean(jnp.square(x - _mean(x, valid)), valid)
 
 
 def _check_inputs(memory, features, first, reward, current, valid):

@@ -5,10 +5,10 @@ from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from synthetic_returns.checks import check_positive
+from synthetic_returns.linear import affine
 from synthetic_returns.types import Key
 
 __all__ = ["ContributionModel", "StateAssociativeModel"]
@@ -103,11 +103,3 @@ class Mlp(eqx.Module):
         for layer in hidden:
             x = jax.nn.relu(affine(layer, x))
         return affine(output, x)[..., 0]
-
-
-def affine(layer: eqx.nn.Linear, x: Float[Array, "*batch n_in"]) -> Float[Array, "*batch n_out"]:
-    """Applies a linear layer to the last axis: one matmul, whatever the leading shape."""
-    y = jnp.einsum("...i,oi->...o", x, layer.weight)
-    if layer.bias is None:
-        return y
-    return y + jnp.broadcast_to(layer.bias, y.shape)

@@ -52,12 +52,13 @@ class Chain(Environment[ChainState]):
 
     def __post_init__(self) -> None:
         require_at_least(3, length=self.length)
+        require_at_least(1, trigger=self.trigger, free_moves=self.free_moves)
         require(
             self.length % 2 == 1,
             f"length={self.length} has no centre to start in: use an odd number of cells.",
         )
         require(
-            1 <= self.trigger <= self.length // 2,
+            self.trigger <= self.length // 2,
             f"trigger={self.trigger} lies outside the chain: with length={self.length} it must be "
             f"1 to {self.length // 2} cells right of the centre.",
         )

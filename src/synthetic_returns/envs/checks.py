@@ -1,5 +1,7 @@
 """Refusals of bad task parameters: each names the value, the rule and the remedy."""
 
+from typing import Any
+
 __all__ = ["require", "require_at_least"]
 
 
@@ -9,10 +11,11 @@ def require(allowed: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def require_at_least(minimum: int, **parameters: int) -> None:
-    """Refuses the first integer parameter that is below the minimum."""
+def require_at_least(minimum: int, **parameters: Any) -> None:
+    """Refuses the first parameter that is not a whole number of at least the minimum."""
     for name, value in parameters.items():
+        whole = isinstance(value, int) and not isinstance(value, bool)
         require(
-            value >= minimum,
-            f"{name}={value} is too small: use an integer of at least {minimum}.",
+            whole and value >= minimum,
+            f"{name}={value!r} is not allowed: use a whole number of at least {minimum}.",
         )

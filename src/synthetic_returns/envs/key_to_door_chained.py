@@ -76,10 +76,10 @@ class KeyToDoorChained(Environment[KeyToDoorChainedState]):
     view: rooms.View = "crop"
 
     def __post_init__(self) -> None:
+        require_at_least(2, keys=self.keys)
         require(
-            2 <= self.keys <= len(KEY_COLOURS),
-            f"keys={self.keys} is not a chain of 2 to {len(KEY_COLOURS)} keys: "
-            "use one of these numbers, or the task key-to-door for a single key.",
+            self.keys <= len(KEY_COLOURS),
+            f"keys={self.keys} are too many: use 2 to {len(KEY_COLOURS)}.",
         )
         require_at_least(
             1,

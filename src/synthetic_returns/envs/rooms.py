@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Int
 
-from synthetic_returns.envs.checks import require
+from synthetic_returns.envs.checks import require, require_at_least
 from synthetic_returns.types import Key
 
 # '#' wall, '.' floor, 'k' floor where a key may lie, 's' where the agent may start, 'a' where an
@@ -78,8 +78,9 @@ Board = Int[Array, "height width"]
 
 def check(apples: int, view: str) -> None:
     """Refuses a number of apples that does not fit and a view that does not exist."""
+    require_at_least(0, apples=apples)
     require(
-        0 <= apples <= len(APPLE_CELLS),
+        apples <= len(APPLE_CELLS),
         f"apples={apples} do not fit: the apple room has room for 0 to {len(APPLE_CELLS)}.",
     )
     require(view in get_args(View), f'view="{view}" is unknown: use one of {get_args(View)}.')

@@ -79,14 +79,14 @@ def _visit(
     for place in other_keys:
         free = free & ~(rooms.at(place) & (room == rooms.KEY_ROOM))
     distances = _distances(free, targets[room])
-    reached = position + jnp.asarray(rooms.MOVES)
+    reached = position[None] + jnp.asarray(rooms.MOVES)
     return jnp.argmin(distances[reached[:, 0], reached[:, 1]]).astype(jnp.int32)
 
 
 def _best_apple(position: rooms.Position, waits: rooms.Board) -> rooms.Position:
     """Among the apples that can be had first, the nearest."""
     cells = jnp.asarray(rooms.APPLE_CELLS)
-    steps = jnp.sum(jnp.abs(cells - position), axis=1)
+    steps = jnp.sum(jnp.abs(cells - position[None]), axis=1)
     # To take an apple again where the agent stands, it has to step aside and come back.
     steps = jnp.where(steps == 0, 2, steps)
     arrival = jnp.maximum(steps, waits[cells[:, 0], cells[:, 1]])

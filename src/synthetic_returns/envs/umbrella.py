@@ -129,7 +129,7 @@ class Umbrella(Environment[UmbrellaState]):
     def _observe(
         self, state: UmbrellaState, flips: Float32[Array, "distractors"]
     ) -> Float32[Array, "features"]:
-        ahead = 1 - state.time.astype(jnp.float32) / self.length
+        ahead = (self.length - state.time).astype(jnp.float32) / self.length
         known = jnp.stack(
             [state.rain.astype(jnp.float32), state.umbrella.astype(jnp.float32), ahead]
         )

@@ -1,0 +1,83 @@
+"""Acting: one step of the agent, and unrolls of many."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Shaped
+
+from synthetic_returns.envs.base import VectorEnvironment, VectorState
+from synthetic_returns.networks import AgentNetwork, LstmState
+from synthetic_returns.statistics import EpisodeStatistics
+from synthetic_returns.types import Key, TimeStep, Trajectory
+
+__all__ = ["ActorState", "agent_step", "start", "unroll"]
+
+
+class ActorState(eqx.Module):
+    """Where a batch of environments and their agent stand between two unrolls."""
+
+    env: VectorState
+    timestep: TimeStep
+    core: LstmState | None
+    statistics: EpisodeStatistics
+    key: Key
+
+
+def agent_step(
+    network: AgentNetwork, timestep: TimeStep, core: LstmState | None, key: Key, *, greedy: bool
+) -> tuple[Int[Array, "batch"], Float[Array, "batch actions"], LstmState | None]:
+    """The agent's action in each environment: the one code path of acting and of evaluation.
+
+    Args:
+      network: the policy.
+      timestep: what the environments show, ``[B]``.
+      core: the recurrent state before this step.
+      key: consumed here.
+      greedy: take the most probable action instead of sampling.
+    """
+    features = network.torso(timestep.observation)
+    hidden, core = network.recur(features[None], timestep.first[None], core)
+    logits, _ = network.heads(hidden[0])
+    action = jnp.argmax(logits, axis=-1) if greedy else jax.random.categorical(key, logits)
+    return action.astype(jnp.int32), logits, core
+
+
+def start(env: VectorEnvironment, network: AgentNetwork, num_envs: int, key: Key) -> ActorState:
+    """Fresh environments, each at the first step of an episode."""
+    env_key, key = jax.random.split(key)
+    keys: Shaped[Key, "batch"] = jax.random.split(env_key, num_envs)
+    env_state, timestep = env.reset(keys)
+    return ActorState(
+        env=env_state,
+        timestep=timestep,
+        core=network.initial_state(num_envs),
+        statistics=EpisodeStatistics.zero(timestep),
+        key=key,
+    )
+
+
+def unroll(
+    env: VectorEnvironment,
+    network: AgentNetwork,
+    state: ActorState,
+    length: int,
+    *,
+    greedy: bool = False,
+) -> tuple[ActorState, Trajectory]:
+    """Acts for ``length`` steps from where the last unroll ended."""
+
+    def step(state: ActorState, _):
+        key, action_key = jax.random.split(state.key)
+        action, logits, core = agent_step(
+            network, state.timestep, state.core, action_key, greedy=greedy
+        )
+        env_state, timestep = env.step(state.env, action)
+        statistics = state.statistics.add(timestep)
+        after = ActorState(env_state, timestep, core, statistics, key)
+        return after, (state.timestep, action, logits)
+
+    after, (timesteps, action, logits) = jax.lax.scan(step, state, length=length)
+    timesteps = jax.tree.map(
+        lambda steps, last: jnp.concatenate([steps, last[None]]), timesteps, after.timestep
+    )
+    return after, Trajectory(timesteps, action, logits, state.core)

@@ -1,0 +1,27 @@
+"""Averages over the entries that count."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+__all__ = ["explained_variance", "masked_mean", "masked_variance"]
+
+
+def masked_mean(x: Float[Array, "*shape"], valid: Bool[Array, "*shape"]) -> Float[Array, ""]:
+    """The mean over valid entries; 0 if there are none."""
+    return jnp.sum(jnp.where(valid, x, 0)) / jnp.maximum(jnp.sum(valid, dtype=x.dtype), 1)
+
+
+def masked_variance(x: Float[Array, "*shape"], valid: Bool[Array, "*shape"]) -> Float[Array, ""]:
+    """The variance over valid entries; 0 if there are none."""
+    return masked_mean(jnp.square(x - masked_mean(x, valid)), valid)
+
+
+def explained_variance(
+    target: Float[Array, "*shape"],
+    prediction: Float[Array, "*shape"],
+    valid: Bool[Array, "*shape"],
+) -> Float[Array, ""]:
+    """The fraction of the target's variance that the prediction removes; 0 if there is none."""
+    total = masked_variance(target, valid)
+    left = masked_variance(target - prediction, valid)
+    return jnp.where(total > 1e-12, 1 - left / jnp.maximum(total, 1e-12), 0)

@@ -1,0 +1,83 @@
+"""The command ``synthetic-returns``: finds the subcommand and hands over; nothing heavy is loaded.
+
+Every subcommand is a module of ``commands`` with ``main(arguments)``.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from synthetic_returns.suggestions import unknown
+
+__all__ = ["main"]
+
+COMMANDS = {
+    "train": "train an agent on a task, with or without synthetic returns",
+    "evaluate": "play episodes with a trained agent",
+    "reproduce": "the paper's experiments: both arms, all seeds, figures and tables",
+    "demo": "delayed Catch with and without synthetic returns, side by side",
+    "tasks": "list the tasks, or draw an episode of one",
+    "bench": "measure speed: the core, the environments, the agent",
+}
+
+
+def usage() -> str:
+    """The manual's first page."""
+    lines = "\n".join(f"  {name:<11} {text}" for name, text in COMMANDS.items())
+    return f"""\
+usage: synthetic-returns COMMAND [OPTIONS]
+
+Long-term credit assignment for reinforcement learning: learn which past states earned the reward
+of now, and let plain TD learning act on it (Raposo et al. 2021).
+
+commands:
+{lines}
+
+  synthetic-returns COMMAND --help        what a command takes
+  synthetic-returns train TASK --help     every setting of training on a task, with its value
+
+examples:
+  synthetic-returns train catch-delayed                  the fast preset, about a minute
+  synthetic-returns train key-to-door --no-sr --seed 3   the baseline agent
+  synthetic-returns train chain --preset paper --seeds 4
+  synthetic-returns evaluate runs/catch-delayed-fast-sr-001
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command; errors that the user can mend are one message, not a traceback."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(usage())
+        sys.exit(0 if arguments else 2)
+    if arguments[0] == "--version":
+        from importlib.metadata import version
+
+        print(version("synthetic-returns"))
+        return
+    name, *rest = arguments
+    if name not in COMMANDS:
+        fail(unknown("command", name, COMMANDS))
+    command = importlib.import_module(f"synthetic_returns.commands.{name}")
+    try:
+        command.main(rest)
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        if not _is_ours(error):
+            raise
+        fail(str(error))
+
+
+def fail(message: str) -> None:
+    """Prints an error and ends with code 2."""
+    print(f"synthetic-returns: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether the error was raised on purpose by this package, and not by a bug deeper down."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(
+        "synthetic_returns."
+    )

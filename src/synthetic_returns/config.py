@@ -1,0 +1,143 @@
+"""Everything that can be set, in one frozen dataclass; each field is a flag of the command line."""
+
+import dataclasses
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import tyro
+
+from synthetic_returns.checks import check_finite_number, check_positive
+from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.envs.registry import find_task
+
+__all__ = ["Config"]
+
+Task = TypeVar("Task")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(Generic[Task]):
+    """How to train an agent on a task; ``presets`` says where the values come from."""
+
+    task_name: Annotated[str, tyro.conf.Suppress]
+    """Name of the task."""
+    task: Task
+    """Parameters of the task."""
+    preset: Annotated[str, tyro.conf.Suppress] = "custom"
+    """Name of the preset that this configuration started from."""
+
+    # --- budget ---
+    steps: int = 1_000_000
+    """Environment steps to train for, over all environments."""
+    num_envs: int = 32
+    """Environments stepped together; also the batch of an update."""
+    unroll_length: int = 20
+    """Steps of each environment between two updates."""
+    seed: int = 0
+    """Seed of everything random."""
+
+    # --- credit ---
+    sr: bool = True
+    """Learn from synthetic returns; --no-sr is the baseline agent."""
+    credit: Literal["unroll", "episodic"] = "unroll"
+    """Where the state-associative model learns: in the agent's own update, on unrolls with an
+    episodic memory (the paper), or beside it, on whole episodes."""
+    alpha: float = 1.0
+    """Weight of the synthetic return in the augmented reward."""
+    beta: float = 1.0
+    """Weight of the environment's reward in the augmented reward."""
+    sa_cost: float = 1.0
+    """Weight of the state-associative loss (credit: unroll)."""
+    two_stage: bool = False
+    """Fit b first and the memory to what b leaves (credit: unroll)."""
+    memory_capacity: int | None = None
+    """States that the episodic memory holds; the longest episode unless given (credit: unroll)."""
+    sa_current: Literal["features", "core"] = "features"
+    """What g and b see of the current state: the torso's features or the recurrent core's output
+    (credit: unroll)."""
+
+    episodic: EpisodicOptions = EpisodicOptions()
+    """The episodic learner (credit: episodic)."""
+
+    # --- agent ---
+    discount: float = 0.9
+    """Discount of the TD learner."""
+    trace_decay: float = 1.0
+    """Lambda of V-trace."""
+    entropy_cost: float = 0.01
+    """Weight of the entropy bonus."""
+    value_cost: float = 0.5
+    """Weight of the value loss."""
+
+    # --- network ---
+    channels: tuple[int, ...] = (32, 64)
+    """Output channels of each convolution; without any, the torso is an MLP."""
+    kernel: int = 2
+    """Side of the square convolution kernels."""
+    stride: int = 1
+    """Stride of the convolutions."""
+    torso_sizes: tuple[int, ...] = (256,)
+    """Units of each dense layer of the torso."""
+    lstm_size: int = 256
+    """Units of the LSTM; 0 for an agent without memory."""
+    policy_size: int = 256
+    """Units of the layer before the policy and value heads."""
+    sa_sizes: tuple[int, ...] = (256, 256)
+    """Hidden units of c and b; g has the first of these layers."""
+
+    # --- optimiser ---
+    optimizer: Literal["rmsprop", "adam"] = "rmsprop"
+    """Which optimiser."""
+    learning_rate: float = 4e-4
+    """Its step size."""
+    epsilon: float = 1e-4
+    """RMSProp: added to the mean square, inside the root. Adam: added to the root."""
+    decay: float = 0.99
+    """Decay of RMSProp's mean square."""
+    adam_b1: float = 0.9
+    """Decay of Adam's mean."""
+    adam_b2: float = 0.999
+    """Decay of Adam's mean square."""
+    max_grad_norm: float = 40.0
+    """Gradients with a larger global norm are scaled down to it."""
+
+    # --- reporting ---
+    log_every: int = 20_000
+    """Environment steps between two rows of metrics."""
+    checkpoint_every: float = 60.0
+    """Seconds between two checkpoints."""
+    eval_episodes: int = 200
+    """Episodes of the final evaluation."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "num_envs", "unroll_length", "log_every", "eval_episodes"):
+            check_positive(name, getattr(self, name))
+        for name in ("alpha", "beta", "entropy_cost", "value_cost", "sa_cost", "learning_rate"):
+            check_finite_number(name, getattr(self, name))
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
+        if not self.torso_sizes:
+            raise ValueError("torso_sizes is empty; the torso needs at least one dense layer.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for config.json."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Config":
+        """The configuration that ``to_dict`` was called on, perhaps by way of JSON."""
+        data = dict(data)
+        fields = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(data.keys() - fields)
+        if unknown:
+            raise ValueError(
+                f"the configuration has the unknown field {unknown[0]!r}; it was written by "
+                "another version of synthetic-returns: use that version."
+            )
+        task = find_task(data["task_name"]).make(**_tuples(data["task"]))
+        episodic = EpisodicOptions(**_tuples(data["episodic"]))
+        return cls(**_tuples(data) | {"task": task, "episodic": episodic})
+
+
+def _tuples(data: dict[str, Any]) -> dict[str, Any]:
+    """JSON knows lists only; the configuration holds tuples, so that it is hashable."""
+    return {name: tuple(x) if isinstance(x, list) else x for name, x in data.items()}

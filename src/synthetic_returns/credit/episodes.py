@@ -1,0 +1,144 @@
+"""Whole episodes: cut out of unrolls as they finish, and kept in a bounded buffer."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from synthetic_returns.checks import check_positive
+from synthetic_returns.types import TimeStep
+
+__all__ = ["Episode", "EpisodeBuffer", "EpisodeCutter"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Episode:
+    """One finished episode: the states that have a successor, and the reward of leaving each."""
+
+    observation: np.ndarray
+    reward: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+
+class EpisodeCutter:
+    """Puts the episodes of a batch of environments together from consecutive unrolls."""
+
+    def __init__(self, observation_shape: tuple[int, ...], dtype: Any, batch: int, longest: int):
+        """Allocates room for the running episodes.
+
+        Args:
+          observation_shape: shape of one observation.
+          dtype: how observations are kept.
+          batch: number of environments.
+          longest: the largest number of states with a successor in an episode.
+        """
+        check_positive("longest", longest)
+        self.observation = np.zeros((batch, longest, *observation_shape), dtype)
+        self.reward = np.zeros((batch, longest), np.float32)
+        self.length = np.zeros(batch, np.int32)
+
+    def cut(self, timestep: TimeStep) -> Iterator[Episode]:
+        """Takes an unroll of ``T + 1`` steps ``[T + 1, B]`` and gives the episodes that ended."""
+        observation, reward, first, last = (
+            np.asarray(x)
+            for x in (timestep.observation, timestep.reward, timestep.first, timestep.last)
+        )
+        longest = self.reward.shape[1]
+        for t in range(len(reward) - 1):
+            self.length[first[t]] = 0
+            rows = np.flatnonzero(~last[t])
+            index = self.length[rows]
+            if np.any(index >= longest):
+                raise ValueError(
+                    f"an episode is longer than {longest} steps, the longest that the episode "
+                    "buffer was made for; raise the task's episode_steps."
+                )
+            self.observation[rows, index] = observation[t, rows]
+            self.reward[rows, index] = reward[t + 1, rows]
+            self.length[rows] += 1
+            for row in rows[last[t + 1, rows]]:
+                steps = self.length[row]
+                yield Episode(self.observation[row, :steps].copy(), self.reward[row, :steps].copy())
+
+
+class EpisodeBuffer:
+    """The newest episodes, and a fair sample of all older ones.
+
+    Half of the slots are a queue of the newest episodes. What falls out of the queue enters the
+    other half, the archive, by reservoir sampling: every older episode is in it with the same
+    chance. Training on both keeps the model right about what the policy does now without
+    forgetting what it no longer tries.
+    """
+
+    def __init__(self, observation_shape: tuple[int, ...], dtype: Any, slots: int, longest: int):
+        """Reserves the memory; pages that no episode touches cost nothing.
+
+        Args:
+          observation_shape: shape of one observation.
+          dtype: how observations are kept.
+          slots: how many episodes are kept, at least 2.
+          longest: the largest number of states in an episode.
+        """
+        check_positive("slots - 1", slots - 1)
+        self.observation = np.zeros((slots, longest, *observation_shape), dtype)
+        self.reward = np.zeros((slots, longest), np.float32)
+        self.length = np.zeros(slots, np.int32)
+        self.seen = np.zeros((), np.int64)
+
+    @property
+    def slots(self) -> int:
+        """How many episodes fit."""
+        return len(self.length)
+
+    @property
+    def bytes(self) -> int:
+        """Memory in use by the episodes held."""
+        per_step = self.observation[0, 0].nbytes + self.reward.itemsize
+        return int(self.length.sum()) * per_step
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.length))
+
+    def add(self, episode: Episode, rng: np.random.Generator) -> None:
+        """Takes in the newest episode."""
+        queue = self.slots // 2
+        archive = self.slots - queue
+        slot = int(self.seen) % queue
+        if self.seen >= queue:
+            archived = int(self.seen) - queue
+            place = archived if archived < archive else int(rng.integers(archived + 1))
+            if place < archive:
+                self._copy(slot, queue + place)
+        self._write(slot, episode)
+        self.seen = self.seen + 1
+
+    def sample(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Draws episodes: observations ``[L, size, ...]``, rewards ``[L, size]``, lengths.
+
+        L is the longest of the drawn episodes, rounded up so that it takes few different values.
+        """
+        slots = rng.choice(np.flatnonzero(self.length), size)
+        length = self.length[slots]
+        longest = bucket(int(length.max()), self.reward.shape[1])
+        observation = np.moveaxis(self.observation[slots, :longest], 0, 1)
+        return observation, self.reward[slots, :longest].T, length
+
+    def _write(self, slot: int, episode: Episode) -> None:
+        steps = len(episode)
+        self.observation[slot, :steps] = episode.observation
+        self.reward[slot, :steps] = episode.reward
+        self.reward[slot, steps:] = 0
+        self.length[slot] = steps
+
+    def _copy(self, source: int, target: int) -> None:
+        for array in (self.observation, self.reward, self.length):
+            array[target] = array[source]
+
+
+def bucket(length: int, longest: int) -> int:
+    """Rounds a length up to one of few sizes: steps of a quarter of the next power of two."""
+    step = max(1, 2 ** max(0, (length - 1).bit_length() - 2))
+    return min(longest, -(-length // step) * step)

@@ -1,0 +1,271 @@
+"""The episodic learner: give it finished episodes, ask it for contributions."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int
+
+from synthetic_returns.averages import explained_variance, masked_mean
+from synthetic_returns.credit.episodes import Episode, EpisodeBuffer, bucket
+from synthetic_returns.credit.episodic_model import EpisodicModel
+from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.types import Key
+
+__all__ = ["EpisodicLearner", "EpisodicState"]
+
+RATE = 0.02  # of the running averages, per update
+
+
+class EpisodicState(eqx.Module):
+    """The model and what it knows about its data.
+
+    Attributes:
+      model: c, g and b.
+      optimizer: Adam's state.
+      reward_mean: running mean of the rewards.
+      reward_square: running mean of their squares.
+      c_mean: running mean of c.
+      gate_scale: running maximum of the variance that b leaves; where the gate is fully open.
+      evidence: running means of prediction * residual and of prediction squared, on episodes
+        before they were trained on; their ratio is the trust.
+    """
+
+    model: EpisodicModel
+    optimizer: optax.OptState
+    reward_mean: Float[Array, ""]
+    reward_square: Float[Array, ""]
+    c_mean: Float[Array, ""]
+    gate_scale: Float[Array, ""]
+    evidence: Float[Array, "2"]
+
+    @property
+    def reward_scale(self) -> Float[Array, ""]:
+        """The unit in which the model measures rewards."""
+        if not self.model.options.standardise:
+            return jnp.ones(())
+        return jnp.sqrt(jnp.maximum(self.reward_square - jnp.square(self.reward_mean), 1e-6))
+
+    def standardised(self, reward: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """Rewards in the model's units."""
+        if not self.model.options.standardise:
+            return reward
+        return (reward - self.reward_mean) / self.reward_scale
+
+    @property
+    def trust(self) -> Float[Array, ""]:
+        """The factor in [0, 1] by which predictions on new episodes have to be shrunk to be best.
+
+        It is the slope of the regression of the residual on the prediction: 0 for predictions
+        that are noise, 1 for true ones, however much else is unpredictable.
+        """
+        if not self.model.options.trust:
+            return jnp.ones(())
+        slope = self.evidence[0] / jnp.maximum(self.evidence[1], 1e-12)
+        return jnp.clip(slope, 0, 1)
+
+    def contribution(self, observation: Float[Array, "*shape"]) -> Float[Array, "*batch"]:
+        """The synthetic return of each state, in units of reward, scaled by trust."""
+        c = self.model.contribution(observation)
+        if self.model.options.centred:
+            c = c - self.c_mean
+        return jax.lax.stop_gradient(c * self.reward_scale * self.trust)
+
+
+class EpisodicLearner:
+    """Learns contributions from finished episodes; knows nothing of the agent that made them.
+
+    The interface of a credit method: ``learn`` takes finished episodes, ``contributions`` gives
+    the synthetic return of any states.
+    """
+
+    def __init__(
+        self,
+        observation_shape: tuple[int, ...],
+        longest: int,
+        options: EpisodicOptions,
+        *,
+        key: Key,
+        dtype: Any = np.float32,
+    ):
+        """Draws the parameters and reserves the buffer.
+
+        Args:
+          observation_shape: shape of one observation.
+          longest: the largest number of states with a successor in an episode.
+          options: the choices.
+          key: consumed here.
+          dtype: how observations are kept.
+        """
+        model_key, sample_key = jax.random.split(key)
+        model = EpisodicModel(observation_shape, longest, options, key=model_key)
+        optimizer = optax.adam(options.learning_rate).init(eqx.filter(model, eqx.is_array))
+        self.options = options
+        self.state = EpisodicState(
+            model=model,
+            optimizer=optimizer,
+            reward_mean=jnp.zeros(()),
+            reward_square=jnp.ones(()),
+            c_mean=jnp.zeros(()),
+            gate_scale=jnp.ones(()),
+            evidence=jnp.zeros(2),
+        )
+        self.buffer = EpisodeBuffer(observation_shape, dtype, options.slots, longest)
+        self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
+        self.updates_owed = 0.0
+        self.metrics: dict[str, Float[Array, ""]] = {}
+
+    def learn(self, episodes: Iterable[Episode]) -> None:
+        """Takes in finished episodes, and trains as often as they are worth."""
+        episodes = list(episodes)
+        if not episodes:
+            return
+        self.state = _examine(self.state, *_padded(episodes, self.buffer.reward.shape[1]))
+        rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
+        for episode in episodes:
+            self.buffer.add(episode, rng)
+        self.updates_owed += self.options.updates_per_episode * len(episodes)
+        while self.updates_owed >= 1:
+            self.updates_owed -= 1
+            batch = self.buffer.sample(self.options.batch_size, rng)
+            self.state, self.metrics = _train(self.state, *map(jnp.asarray, batch))
+
+    def contributions(self, observation: Float[Array, "*shape"]) -> Float[Array, "*batch"]:
+        """The synthetic return of each state, in units of reward, scaled by trust."""
+        return _contribution(self.state, observation)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that changes while learning, as a pytree of fixed shapes."""
+        buffer = self.buffer
+        return {
+            "state": self.state,
+            "updates_owed": self.updates_owed,
+            "observation": buffer.observation,
+            "reward": buffer.reward,
+            "length": buffer.length,
+            "seen": buffer.seen,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Goes on from a snapshot."""
+        self.state = snapshot["state"]
+        self.updates_owed = snapshot["updates_owed"]
+        for name in ("observation", "reward", "length", "seen"):
+            setattr(self.buffer, name, snapshot[name])
+
+    def report(self) -> Mapping[str, Any]:
+        """Diagnostics of the last update."""
+        return self.metrics | {
+            "trust": self.state.trust,
+            "buffer_episodes": len(self.buffer),
+            "buffer_mb": self.buffer.bytes / 1e6,
+        }
+
+
+_contribution = eqx.filter_jit(lambda state, observation: state.contribution(observation))
+
+
+@eqx.filter_jit(donate="all")
+def _train(
+    state: EpisodicState,
+    observation: Float[Array, "time batch *observation"],
+    reward: Float[Array, "time batch"],
+    length: Int[Array, "batch"],
+) -> tuple[EpisodicState, dict[str, Float[Array, ""]]]:
+    """One update on a batch of episodes."""
+    valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
+    state = eqx.tree_at(
+        lambda s: (s.reward_mean, s.reward_square),
+        state,
+        (
+            _track(state.reward_mean, masked_mean(reward, valid)),
+            _track(state.reward_square, masked_mean(jnp.square(reward), valid)),
+        ),
+    )
+    target = state.standardised(reward)
+
+    def loss(model: EpisodicModel):
+        prediction = model.predict(observation, valid, state.gate_scale)
+        residual = target - prediction.b
+        if model.options.two_stage:
+            left = jax.lax.stop_gradient(residual)
+            total = masked_mean(jnp.square(residual), valid)
+            total += masked_mean(jnp.square(left - prediction.memory), valid)
+        else:
+            left = residual
+            total = masked_mean(jnp.square(residual - prediction.memory), valid)
+        if model.options.gate == "variance":
+            variance = jax.nn.softplus(prediction.gate_output)
+            total += masked_mean(
+                jnp.square(variance / state.gate_scale - jnp.square(left) / state.gate_scale), valid
+            )
+        if model.options.centred:
+            total += jnp.square(prediction.c_mean)  # else nothing keeps the mean of c in place
+        return total, prediction
+
+    grads, prediction = eqx.filter_grad(loss, has_aux=True)(state.model)
+    updates, optimizer = optax.adam(state.model.options.learning_rate).update(
+        grads, state.optimizer
+    )
+    variance = jnp.where(valid, jax.nn.softplus(prediction.gate_output), 0)
+    metrics = {
+        "explained_variance": explained_variance(target - prediction.b, prediction.memory, valid),
+        "explained_variance_open": explained_variance(
+            target - prediction.b, prediction.memory, valid & (prediction.g > 0.5)
+        ),
+        "gate_mean": masked_mean(prediction.g, valid),
+        "gate_max": jnp.max(prediction.g),
+        "contribution_std": jnp.sqrt(masked_mean(jnp.square(prediction.c), valid)),
+    }
+    state = EpisodicState(
+        model=eqx.apply_updates(state.model, updates),
+        optimizer=optimizer,
+        reward_mean=state.reward_mean,
+        reward_square=state.reward_square,
+        c_mean=_track(state.c_mean, prediction.c_mean),
+        gate_scale=_track(state.gate_scale, jnp.max(variance)),
+        evidence=state.evidence,
+    )
+    return state, metrics
+
+
+@eqx.filter_jit(donate="all")
+def _examine(
+    state: EpisodicState,
+    observation: Float[Array, "time batch *observation"],
+    reward: Float[Array, "time batch"],
+    length: Int[Array, "batch"],
+) -> EpisodicState:
+    """Compares predictions with episodes that were not trained on yet."""
+    valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
+    prediction = state.model.predict(observation, valid, state.gate_scale)
+    residual = state.standardised(reward) - prediction.b
+    seen = jnp.stack(
+        [
+            masked_mean(prediction.memory * residual, valid),
+            masked_mean(jnp.square(prediction.memory), valid),
+        ]
+    )
+    return eqx.tree_at(lambda s: s.evidence, state, _track(state.evidence, seen))
+
+
+def _track(average: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:
+    return average + RATE * (value - average)
+
+
+def _padded(episodes: list[Episode], longest: int) -> tuple[Array, Array, Array]:
+    """Episodes side by side, padded to few different lengths and numbers."""
+    time = bucket(max(map(len, episodes)), longest)
+    batch = bucket(len(episodes), 1 << 30)
+    observation = np.zeros((time, batch, *episodes[0].observation.shape[1:]), np.float32)
+    reward = np.zeros((time, batch), np.float32)
+    length = np.zeros(batch, np.int32)
+    for row, episode in enumerate(episodes):
+        observation[: len(episode), row] = episode.observation
+        reward[: len(episode), row] = episode.reward
+        length[row] = len(episode)
+    return jnp.asarray(observation), jnp.asarray(reward), jnp.asarray(length)

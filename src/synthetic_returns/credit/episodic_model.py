@@ -1,0 +1,114 @@
+"""The state-associative model on whole episodes: an encoder of its own, and c, b and the gate."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from synthetic_returns.averages import masked_mean
+from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.credit.sa_model import Mlp
+from synthetic_returns.networks import ConvTorso, MlpTorso, make_torso
+from synthetic_returns.types import Key
+
+__all__ = ["EpisodicModel", "Prediction"]
+
+
+class Prediction(eqx.Module):
+    """What the model says about every step of a batch of episodes, in standardised rewards."""
+
+    c: Float[Array, "time batch"]
+    g: Float[Array, "time batch"]
+    b: Float[Array, "time batch"]
+    c_mean: Float[Array, ""]
+    memory: Float[Array, "time batch"]
+    gate_output: Float[Array, "time batch"]
+
+
+class EpisodicModel(eqx.Module):
+    """c, g and b on an encoder of their own.
+
+    Attributes:
+      encoder: observation to features.
+      c: features to contribution.
+      b: features and episode time to the expected reward.
+      g: features and episode time to the gate's logit, or to the log variance that b leaves.
+      options: what is switched on.
+    """
+
+    encoder: MlpTorso | ConvTorso
+    c: Mlp
+    b: Mlp
+    g: Mlp
+    options: EpisodicOptions = eqx.field(static=True)
+    longest: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        observation_shape: tuple[int, ...],
+        longest: int,
+        options: EpisodicOptions,
+        *,
+        key: Key,
+    ):
+        encoder_key, c_key, b_key, g_key = jax.random.split(key, 4)
+        self.encoder = make_torso(
+            observation_shape,
+            options.channels,
+            options.encoder_sizes,
+            kernel=options.kernel,
+            stride=options.stride,
+            key=encoder_key,
+        )
+        features = options.encoder_sizes[-1]
+        time_size = _time_features(jnp.zeros(1, jnp.int32), longest).shape[-1]
+        current = features + (time_size if options.time_features else 0)
+        self.c = Mlp(features, options.head_sizes, key=c_key)
+        self.b = Mlp(current, options.head_sizes, key=b_key)
+        self.g = Mlp(current, options.head_sizes, key=g_key)
+        self.options = options
+        self.longest = longest
+
+    def contribution(self, observation: Float[Array, "*shape"]) -> Float[Array, "*batch"]:
+        """``c`` of any states, before centring."""
+        return self.c(self.encoder(observation))
+
+    def predict(
+        self,
+        observation: Float[Array, "time batch *observation"],
+        valid: Bool[Array, "time batch"],
+        gate_scale: Float[Array, ""],
+    ) -> Prediction:
+        """Eq. (basic_arch) on whole episodes."""
+        features = self.encoder(observation)
+        past = features if self.options.encoder_gradient else jax.lax.stop_gradient(features)
+        c = self.c(past)
+        c_mean = masked_mean(c, valid)
+        if self.options.centred:
+            c = c - c_mean
+        c = jnp.where(valid, c, 0)
+        c_sum_tm1 = jnp.cumsum(c, axis=0) - c
+
+        current = features
+        if self.options.time_features:
+            time = jnp.arange(valid.shape[0], dtype=jnp.int32)
+            clock = _time_features(time, self.longest)[:, None]
+            clock = jnp.broadcast_to(clock, (*valid.shape, clock.shape[-1]))
+            current = jnp.concatenate([features, clock], axis=-1)
+        b = self.b(current)
+        gate_output = self.g(current)
+        if self.options.gate == "variance":
+            variance = jax.lax.stop_gradient(jax.nn.softplus(gate_output))
+            g = jnp.clip(variance / gate_scale, 0, 1)
+        else:
+            g = jax.nn.sigmoid(gate_output)
+        return Prediction(
+            c=c, g=g, b=b, c_mean=c_mean, memory=g * c_sum_tm1, gate_output=gate_output
+        )
+
+
+def _time_features(time: Int[Array, "time"], longest: int) -> Float[Array, "time size"]:
+    """Sines and cosines of the time since the episode began, from fast to one turn an episode."""
+    turns = 2.0 ** jnp.arange(max(2, (2 * longest).bit_length()))
+    angle = jnp.pi * time[:, None].astype(jnp.float32) / turns[None]
+    return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=-1)

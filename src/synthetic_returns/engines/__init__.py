@@ -1,0 +1,1 @@
+"""Ways to bring environments, actors and the learner together."""

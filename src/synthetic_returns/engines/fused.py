@@ -1,0 +1,164 @@
+"""The fused engine: environments, actor and learner in one process, the environments inside jit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from synthetic_returns import actor
+from synthetic_returns.actor import ActorState
+from synthetic_returns.config import Config
+from synthetic_returns.credit.episodes import EpisodeCutter
+from synthetic_returns.credit.episodic import EpisodicLearner
+from synthetic_returns.envs.base import VectorEnvironment
+from synthetic_returns.learner import Learner, LearnerState
+from synthetic_returns.types import Trajectory
+
+__all__ = ["FusedEngine"]
+
+
+class FusedEngine:
+    """Trains one agent per seed; several seeds are one vmapped computation.
+
+    Unroll and update are compiled apart and called from Python: on CPU a loop around both would be
+    slower. Nothing waits for the device but the episodic learner, which keeps whole episodes on
+    the host, and reports.
+    """
+
+    def __init__(self, config: Config, seeds: Sequence[int]):
+        """Draws all parameters and starts the environments."""
+        self.config = config
+        self.steps_per_update = config.num_envs * config.unroll_length
+        self._env = VectorEnvironment(config.task)
+        self._learner = Learner(config)
+        self._many = len(seeds) > 1
+        states = [self._init(seed) for seed in seeds]
+        self._learner_state, self._actor_state = _stack(states) if self._many else states[0]
+        self._credit = (
+            [_EpisodicCredit(config, seed) for seed in seeds] if _episodic(config) else []
+        )
+        self._metrics: dict[str, Float[Array, "*seeds"]] = {}
+        over_seeds = eqx.filter_vmap if self._many else lambda function: function
+        self._unroll = eqx.filter_jit(over_seeds(self._unroll_one), donate="all-except-first")
+        self._update = eqx.filter_jit(over_seeds(self._learner.update), donate="all")
+
+    def step(self) -> None:
+        """One unroll of every environment and one update from it."""
+        network = self._learner_state.agent.network
+        self._actor_state, trajectory = self._unroll(network, self._actor_state)
+        c_t = self._synthetic_returns(trajectory) if self._credit else None
+        self._learner_state, self._metrics = self._update(self._learner_state, trajectory, c_t)
+
+    def agent(self, index: int) -> Any:
+        """The network of one seed."""
+        return self._one(self._learner_state, index).agent
+
+    def report(self) -> list[dict[str, float]]:
+        """For every seed, the means over the episodes since the last report and the last losses."""
+        reports = []
+        for index in range(max(1, self._count)):
+            statistics = self._one(self._actor_state, index).statistics
+            losses = {name: float(x) for name, x in self._one(self._metrics, index).items()}
+            report = statistics.means() | losses
+            if self._credit:
+                credit = self._credit[index].learner.report()
+                report |= {f"sa/{name}": float(x) for name, x in credit.items()}
+            reports.append(report)
+        self._actor_state = eqx.tree_at(
+            lambda state: state.statistics,
+            self._actor_state,
+            self._actor_state.statistics.reported(),
+        )
+        return reports
+
+    def snapshot(self, index: int) -> dict[str, Any]:
+        """All that one seed needs to go on later."""
+        credit = [self._credit[index].snapshot()] if self._credit else []
+        return {
+            "learner": self._one(self._learner_state, index),
+            "actor": self._one(self._actor_state, index),
+            "credit": credit,
+        }
+
+    def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
+        """Goes on from the snapshots of every seed."""
+        pairs = [(snapshot["learner"], snapshot["actor"]) for snapshot in snapshots]
+        self._learner_state, self._actor_state = _stack(pairs) if self._many else pairs[0]
+        for credit, snapshot in zip(self._credit, snapshots, strict=bool(self._credit)):
+            credit.restore(snapshot["credit"][0])
+
+    @property
+    def _count(self) -> int:
+        return len(self._actor_state.key) if self._many else 1
+
+    def _one(self, tree: Any, index: int) -> Any:
+        if not self._many:
+            return tree
+        return jax.tree.map(lambda x: x[index] if eqx.is_array(x) else x, tree)
+
+    def _init(self, seed: int) -> tuple[LearnerState, ActorState]:
+        learner_key, actor_key = jax.random.split(jax.random.key(seed))
+        learner_state = self._learner.init(learner_key)
+        network = learner_state.agent.network
+        return learner_state, actor.start(self._env, network, self.config.num_envs, actor_key)
+
+    def _unroll_one(self, network: Any, state: ActorState) -> tuple[ActorState, Trajectory]:
+        return actor.unroll(self._env, network, state, self.config.unroll_length)
+
+    def _synthetic_returns(self, trajectory: Trajectory) -> Float[Array, "..."]:
+        if not self._many:
+            return self._credit[0].follow(trajectory)
+        return jnp.stack(
+            [
+                credit.follow(self._one(trajectory, index))
+                for index, credit in enumerate(self._credit)
+            ]
+        )
+
+
+class _EpisodicCredit:
+    """The episodic learner of one seed and the episodes that are still running."""
+
+    def __init__(self, config: Config, seed: int):
+        env = config.task
+        key = jax.random.fold_in(jax.random.key(seed), 1)
+        self.learner = EpisodicLearner(
+            env.observation_shape, env.episode_steps, config.episodic, key=key
+        )
+        self.cutter = EpisodeCutter(
+            env.observation_shape, np.float32, config.num_envs, env.episode_steps
+        )
+
+    def follow(self, trajectory: Trajectory) -> Float[Array, "time batch"]:
+        """Learns from the episodes that end in an unroll; gives its synthetic returns."""
+        timestep = trajectory.timestep
+        self.learner.learn(self.cutter.cut(timestep))
+        c_t = self.learner.contributions(timestep.observation[1:])
+        # A terminal state has no later reward to contribute to, and is never trained on.
+        return jnp.where(timestep.last[1:], 0, c_t)
+
+    def snapshot(self) -> dict[str, Any]:
+        cutter = self.cutter
+        running = {
+            "observation": cutter.observation,
+            "reward": cutter.reward,
+            "length": cutter.length,
+        }
+        return {"learner": self.learner.snapshot(), "running": running}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.learner.restore(snapshot["learner"])
+        for name, array in snapshot["running"].items():
+            setattr(self.cutter, name, array)
+
+
+def _episodic(config: Config) -> bool:
+    return config.sr and config.credit == "episodic"
+
+
+def _stack(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *trees)

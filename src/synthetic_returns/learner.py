@@ -1,0 +1,199 @@
+"""The learner: one update of the agent from one unroll, the paper's method from top to bottom."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from synthetic_returns.config import Config
+from synthetic_returns.credit.association import associate
+from synthetic_returns.credit.memory import EpisodicMemory
+from synthetic_returns.credit.rewards import augmented_reward
+from synthetic_returns.credit.sa_model import StateAssociativeModel
+from synthetic_returns.losses import entropy_loss, log_prob, policy_gradient_loss, value_loss
+from synthetic_returns.networks import AgentNetwork, make_torso
+from synthetic_returns.types import Key, Trajectory
+from synthetic_returns.vtrace import vtrace
+
+__all__ = ["Agent", "Learner", "LearnerState", "make_optimizer"]
+
+Metrics = dict[str, Float[Array, ""]]
+
+
+class Agent(eqx.Module):
+    """All that one optimisation step trains: the policy's network and, with it, c, g and b."""
+
+    network: AgentNetwork
+    sa_model: StateAssociativeModel | None
+
+
+class LearnerState(eqx.Module):
+    """What the learner carries from update to update."""
+
+    agent: Agent
+    optimizer: optax.OptState
+    memory: EpisodicMemory | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Learner:
+    """IMPALA with synthetic returns."""
+
+    config: Config
+
+    def init(self, key: Key) -> LearnerState:
+        """Draws the parameters."""
+        config, env = self.config, self.config.task
+        torso_key, network_key, sa_key = jax.random.split(key, 3)
+        feature_size = config.torso_sizes[-1]
+        torso = make_torso(
+            env.observation_shape,
+            config.channels,
+            config.torso_sizes,
+            kernel=config.kernel,
+            stride=config.stride,
+            key=torso_key,
+        )
+        network = AgentNetwork(
+            torso,
+            feature_size,
+            lstm_size=config.lstm_size,
+            policy_size=config.policy_size,
+            num_actions=env.num_actions,
+            key=network_key,
+        )
+        sa_model = memory = None
+        if config.sr and config.credit == "unroll":
+            core_sees = config.sa_current == "core" and config.lstm_size
+            sa_model = StateAssociativeModel(
+                feature_size,
+                config.lstm_size if core_sees else feature_size,
+                contribution_layers=config.sa_sizes,
+                gate_layers=config.sa_sizes[:1],
+                baseline_layers=config.sa_sizes,
+                key=sa_key,
+            )
+            capacity = config.memory_capacity or env.episode_steps
+            memory = EpisodicMemory.empty(config.num_envs, capacity, feature_size)
+        agent = Agent(network, sa_model)
+        optimizer = make_optimizer(config).init(eqx.filter(agent, eqx.is_array))
+        return LearnerState(agent, optimizer, memory)
+
+    def update(
+        self,
+        state: LearnerState,
+        trajectory: Trajectory,
+        c_t: Float[Array, "time batch"] | None = None,
+    ) -> tuple[LearnerState, Metrics]:
+        """One optimisation step.
+
+        Args:
+          state: the parameters, the optimiser's and the episodic memory.
+          trajectory: T transitions of experience.
+          c_t: synthetic returns of the destination states from a model that is trained elsewhere;
+            None if the agent's own model gives them, or nothing does.
+        """
+        grad = eqx.filter_grad(self.loss, has_aux=True)
+        grads, (memory, metrics) = grad(state.agent, state.memory, trajectory, c_t)
+        updates, optimizer = make_optimizer(self.config).update(grads, state.optimizer)
+        agent = eqx.apply_updates(state.agent, updates)
+        metrics["grad_norm"] = optax.global_norm(grads)
+        return LearnerState(agent, optimizer, memory), metrics
+
+    def loss(
+        self,
+        agent: Agent,
+        memory: EpisodicMemory | None,
+        trajectory: Trajectory,
+        c_t: Float[Array, "time batch"] | None,
+    ) -> tuple[Float[Array, ""], tuple[EpisodicMemory | None, Metrics]]:
+        """From an unroll to the one number that is minimised."""
+        config, timestep = self.config, trajectory.timestep
+        metrics: Metrics = {}
+
+        # The T + 1 states of the unroll, as the agent sees them now.
+        features = agent.network.torso(timestep.observation)
+        hidden, _ = agent.network.recur(features, timestep.first, trajectory.core)
+        logits, value = agent.network.heads(hidden)
+
+        # Transitions: from the first T states to the last T. Where the source ends an episode, the
+        # destination belongs to the next one: such a transition is not valid.
+        valid_tm1 = ~timestep.last[:-1]
+        first_tm1 = timestep.first[:-1]
+        r_t = timestep.reward[1:]
+
+        # State-associative learning, Eq. (basic_arch): the reward of leaving s_tm1, predicted from
+        # the states before it.
+        sa_loss = jnp.zeros(())
+        if agent.sa_model is not None and memory is not None:
+            association = associate(
+                agent.sa_model,
+                memory,
+                features[:-1],
+                first_tm1,
+                r_t,
+                current=(hidden if config.sa_current == "core" else features)[:-1],
+                valid=valid_tm1,
+                two_stage=config.two_stage,
+            )
+            sa_loss, memory = association.loss, association.memory
+            metrics |= {f"sa/{name}": x for name, x in association.metrics.items()}
+            c_t = agent.sa_model.contribution(features[1:])
+
+        # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
+        r_aug_t = r_t
+        if c_t is not None:
+            r_aug_t = augmented_reward(r_t, c_t, alpha=config.alpha, beta=config.beta)
+
+        # V-trace on the augmented reward.
+        log_pi_tm1 = log_prob(logits[:-1], trajectory.action)
+        log_mu_tm1 = log_prob(trajectory.logits, trajectory.action)
+        rho_tm1 = jnp.where(valid_tm1, jnp.exp(log_pi_tm1 - log_mu_tm1), 0)
+        trace = vtrace(
+            v_tm1=value[:-1],
+            v_t=value[1:],
+            r_t=r_aug_t,
+            discount_t=config.discount * timestep.discount[1:],
+            rho_tm1=rho_tm1,
+            lambda_=config.trace_decay,
+        )
+
+        # The actor-critic.
+        pg_loss = policy_gradient_loss(log_pi_tm1, trace.advantage_tm1, valid_tm1)
+        v_loss = value_loss(value[:-1], trace.target_tm1, valid_tm1)
+        ent_loss = entropy_loss(logits[:-1], valid_tm1)
+        loss = (
+            pg_loss
+            + config.value_cost * v_loss
+            + config.entropy_cost * ent_loss
+            + config.sa_cost * sa_loss
+        )
+        # IMPALA sums over the transitions; the optimiser's epsilon and the clipping of gradients
+        # are meant for sums.
+        loss = loss * jnp.sum(valid_tm1, dtype=loss.dtype)
+        metrics |= {
+            "loss/total": loss,
+            "loss/policy": pg_loss,
+            "loss/value": v_loss,
+            "loss/sa": sa_loss,
+            "policy/entropy": -ent_loss,
+            "policy/ratio_max": jnp.max(rho_tm1),
+            "reward/augmented": jnp.mean(r_aug_t),
+        }
+        return loss, (memory, metrics)
+
+
+def make_optimizer(config: Config) -> optax.GradientTransformation:
+    """Clipping by global norm, then RMSProp (epsilon inside the root) or Adam."""
+    if config.optimizer == "rmsprop":
+        step = optax.rmsprop(
+            config.learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True
+        )
+    else:
+        step = optax.adam(
+            config.learning_rate, b1=config.adam_b1, b2=config.adam_b2, eps=config.epsilon
+        )
+    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), step)

@@ -1,0 +1,202 @@
+"""The agent's network: torso, recurrent core, policy and value heads.
+
+All modules work on arrays with any leading axes, so that acting on ``[B]`` and learning on
+``[T, B]`` run the same code. Convolutions are patch extraction and a matmul: on CPU a convolution
+inside a scan is many times slower, and the kernels here are tiny.
+"""
+
+import math
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from synthetic_returns.linear import affine
+from synthetic_returns.types import Key
+
+__all__ = ["AgentNetwork", "ConvTorso", "LstmCore", "LstmState", "MlpTorso", "make_torso"]
+
+
+class MlpTorso(eqx.Module):
+    """ReLU layers on a flattened observation."""
+
+    layers: tuple[eqx.nn.Linear, ...]
+    observation_rank: int = eqx.field(static=True)
+
+    def __init__(self, observation_shape: Sequence[int], hidden: Sequence[int], *, key: Key):
+        sizes = [math.prod(observation_shape), *hidden]
+        keys = jax.random.split(key, len(hidden))
+        self.layers = tuple(
+            eqx.nn.Linear(n_in, n_out, key=k)
+            for n_in, n_out, k in zip(sizes[:-1], sizes[1:], keys, strict=True)
+        )
+        self.observation_rank = len(observation_shape)
+
+    def __call__(self, observation: Float[Array, "*shape"]) -> Float[Array, "*batch size"]:
+        """Encodes observations."""
+        batch = observation.shape[: observation.ndim - self.observation_rank]
+        x = observation.reshape(*batch, -1)
+        for layer in self.layers:
+            x = jax.nn.relu(affine(layer, x))
+        return x
+
+
+class ConvTorso(eqx.Module):
+    """ReLU convolutions without padding, then ReLU layers on the flattened result."""
+
+    convolutions: tuple[eqx.nn.Linear, ...]
+    head: MlpTorso
+    kernel: int = eqx.field(static=True)
+    stride: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        observation_shape: Sequence[int],
+        channels: Sequence[int],
+        hidden: Sequence[int],
+        *,
+        kernel: int,
+        stride: int,
+        key: Key,
+    ):
+        height, width, depth = observation_shape
+        conv_key, head_key = jax.random.split(key)
+        convolutions = []
+        for n_out, k in zip(channels, jax.random.split(conv_key, len(channels)), strict=True):
+            convolutions.append(eqx.nn.Linear(kernel * kernel * depth, n_out, key=k))
+            height, width = ((size - kernel) // stride + 1 for size in (height, width))
+            depth = n_out
+            if height < 1 or width < 1:
+                raise ValueError(
+                    f"an observation of shape {tuple(observation_shape)} is too small for "
+                    f"{len(channels)} layers with kernel {kernel} and stride {stride}; use fewer "
+                    "layers, or an MLP torso (no channels)."
+                )
+        self.convolutions = tuple(convolutions)
+        self.head = MlpTorso((height, width, depth), hidden, key=head_key)
+        self.kernel = kernel
+        self.stride = stride
+
+    def __call__(self, observation: Float[Array, "*batch h w d"]) -> Float[Array, "*batch size"]:
+        """Encodes images."""
+        x = observation
+        for layer in self.convolutions:
+            x = jax.nn.relu(affine(layer, _patches(x, self.kernel, self.stride)))
+        return self.head(x)
+
+
+def _patches(x: Float[Array, "*batch h w d"], kernel: int, stride: int) -> Float[Array, "..."]:
+    """The flattened window under each position of a convolution kernel, without padding."""
+    height, width = (size - kernel + 1 for size in x.shape[-3:-1])
+    windows = [
+        x[..., i : i + height : stride, j : j + width : stride, :]
+        for i in range(kernel)
+        for j in range(kernel)
+    ]
+    return jnp.concatenate(windows, axis=-1)
+
+
+def make_torso(
+    observation_shape: Sequence[int],
+    channels: Sequence[int],
+    hidden: Sequence[int],
+    *,
+    kernel: int,
+    stride: int,
+    key: Key,
+) -> MlpTorso | ConvTorso:
+    """A ConvTorso for images if channels are given, else an MlpTorso."""
+    if channels and len(observation_shape) == 3:
+        return ConvTorso(observation_shape, channels, hidden, kernel=kernel, stride=stride, key=key)
+    return MlpTorso(observation_shape, hidden, key=key)
+
+
+class LstmState(eqx.Module):
+    """What the recurrent core carries from step to step."""
+
+    hidden: Float[Array, "batch size"]
+    cell: Float[Array, "batch size"]
+
+
+class LstmCore(eqx.Module):
+    """An LSTM whose state is cleared where an episode starts."""
+
+    from_input: eqx.nn.Linear
+    from_hidden: eqx.nn.Linear
+    size: int = eqx.field(static=True)
+
+    def __init__(self, input_size: int, size: int, *, key: Key):
+        input_key, hidden_key = jax.random.split(key)
+        self.from_input = eqx.nn.Linear(input_size, 4 * size, key=input_key)
+        self.from_hidden = eqx.nn.Linear(size, 4 * size, use_bias=False, key=hidden_key)
+        self.size = size
+
+    def initial_state(self, batch: int) -> LstmState:
+        """The state before an episode."""
+        return LstmState(jnp.zeros((batch, self.size)), jnp.zeros((batch, self.size)))
+
+    def __call__(
+        self,
+        x: Float[Array, "time batch n_in"],
+        first: Bool[Array, "time batch"],
+        state: LstmState,
+    ) -> tuple[Float[Array, "time batch size"], LstmState]:
+        """Runs over time; the part that does not depend on the past is one matmul beforehand."""
+
+        def step(state, inputs):
+            from_x, first = inputs
+            state = jax.tree.map(lambda s: jnp.where(first[:, None], 0, s), state)
+            gates = from_x + affine(self.from_hidden, state.hidden)
+            i, f, g, o = jnp.split(gates, 4, axis=-1)
+            # A forget gate that starts out open, as is usual.
+            cell = jax.nn.sigmoid(f + 1) * state.cell + jax.nn.sigmoid(i) * jnp.tanh(g)
+            hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
+            return LstmState(hidden, cell), hidden
+
+        state, hidden = jax.lax.scan(step, state, (affine(self.from_input, x), first))
+        return hidden, state
+
+
+class AgentNetwork(eqx.Module):
+    """Observation to policy logits and value, by way of the features that credit is given to."""
+
+    torso: MlpTorso | ConvTorso
+    core: LstmCore | None
+    policy_layer: eqx.nn.Linear
+    policy_logits: eqx.nn.Linear
+    value: eqx.nn.Linear
+
+    def __init__(
+        self, torso: MlpTorso | ConvTorso, feature_size: int, *, lstm_size: int, policy_size: int,
+        num_actions: int, key: Key,
+    ):  # fmt: skip
+        core_key, layer_key, logits_key, value_key = jax.random.split(key, 4)
+        self.torso = torso
+        self.core = LstmCore(feature_size, lstm_size, key=core_key) if lstm_size else None
+        self.policy_layer = eqx.nn.Linear(lstm_size or feature_size, policy_size, key=layer_key)
+        self.policy_logits = eqx.nn.Linear(policy_size, num_actions, key=logits_key)
+        self.value = eqx.nn.Linear(policy_size, 1, key=value_key)
+
+    def initial_state(self, batch: int) -> LstmState | None:
+        """The state of the core before an episode."""
+        return None if self.core is None else self.core.initial_state(batch)
+
+    def recur(
+        self,
+        features: Float[Array, "time batch features"],
+        first: Bool[Array, "time batch"],
+        state: LstmState | None,
+    ) -> tuple[Float[Array, "time batch size"], LstmState | None]:
+        """What the core makes of the features; the features themselves if there is no core."""
+        if self.core is None or state is None:
+            return features, state
+        return self.core(features, first, state)
+
+    def heads(
+        self, hidden: Float[Array, "*batch size"]
+    ) -> tuple[Float[Array, "*batch actions"], Float[Array, "*batch"]]:
+        """Policy logits and value."""
+        x = jax.nn.relu(affine(self.policy_layer, hidden))
+        return affine(self.policy_logits, x), affine(self.value, x)[..., 0]

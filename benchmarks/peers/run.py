@@ -1,0 +1,95 @@
+"""Runs our agent and the peers in turn, several rounds, and reports the median of each figure.
+
+Alternating spreads whatever else the machine does over all of them. Every command prints lines of
+JSON, ``{"name": ..., "value": ..., "unit": ...}``; its other output is ignored.
+"""
+
+import argparse
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SCRIPTS = {"rllib": "rllib.py", "sb3": "sb3.py", "sample_factory": "sample_factory_appo.py"}
+
+
+def read_records(output: str) -> list[dict]:
+    """The lines of a command's output that are records."""
+    records = []
+    for line in output.splitlines():
+        if line.startswith("{"):
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            if {"name", "value", "unit"} <= record.keys():
+                records.append(record)
+    return records
+
+
+def run(command: list[str], timeout: float) -> list[dict]:
+    """The records a command prints; stops the whole benchmark when it fails."""
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    records = read_records(finished.stdout)
+    if finished.returncode or not records:
+        sys.stderr.write(finished.stdout[-2000:] + finished.stderr[-4000:])
+        raise SystemExit(
+            f"{shlex.join(command)} exited with {finished.returncode} and printed "
+            f"{len(records)} records; its last output is above."
+        )
+    return records
+
+
+def summarise(samples: dict[str, list[float]], units: dict[str, str]) -> list[dict]:
+    """One record per figure: the median and what it is the median of."""
+    return [
+        {"name": name, "value": statistics.median(values), "unit": units[name], "samples": values}
+        for name, values in samples.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--venvs", type=Path, required=True, help="what setup.sh was given")
+    parser.add_argument(
+        "--ours", action="append", default=[], help="command of ours; may be given several times"
+    )
+    parser.add_argument("--peers", nargs="*", choices=SCRIPTS, default=list(SCRIPTS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=30, help="timed part of a peer's run")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds until a run is ended")
+    parser.add_argument("--out", type=Path, help="file for the list of records")
+    args = parser.parse_args()
+
+    commands = [shlex.split(command) for command in args.ours]
+    for peer in args.peers:
+        python = args.venvs / peer / "bin" / "python"
+        if not python.exists():
+            raise SystemExit(f"{python} does not exist; run {HERE}/setup.sh {args.venvs} {peer}")
+        commands.append([str(python), str(HERE / SCRIPTS[peer]), f"--seconds={args.seconds}"])
+
+    samples: dict[str, list[float]] = {}
+    units: dict[str, str] = {}
+    for round_number in range(1, args.rounds + 1):
+        for command in commands:
+            for record in run(command, args.timeout):
+                samples.setdefault(record["name"], []).append(record["value"])
+                units[record["name"]] = record["unit"]
+                print(f"round {round_number}: {record['name']} {record['value']}", file=sys.stderr)
+
+    records = summarise(samples, units)
+    for record in sorted(records, key=lambda record: -record["value"]):
+        low, high = min(record["samples"]), max(record["samples"])
+        print(
+            f"{record['name']:<40} {record['value']:>10.0f} {record['unit']}"
+            f"  (median of {len(record['samples'])}, {low:.0f} to {high:.0f})"
+        )
+    if args.out:
+        args.out.write_text(json.dumps(records, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

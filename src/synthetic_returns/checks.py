@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 __all__ = ["check_finite", "check_finite_number", "check_positive", "check_shape"]
 
@@ -41,7 +42,7 @@ def check_finite(name: str, value: jax.Array) -> jax.Array:
     name it.
     """
     rule = f"{name} must be finite; find where the environment or the data produces it."
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         bad = jnp.any(~jnp.isfinite(value))
         return eqx.error_if(value, bad, f"{name} holds a NaN or an infinity; {rule}")
     flawed = np.argwhere(~np.isfinite(np.asarray(value)))
@@ -59,5 +60,5 @@ def check_positive(name: str, value: int) -> None:
 
 def check_finite_number(name: str, value: Any) -> None:
     """Refuses a Python number that is NaN or infinite; traced values pass."""
-    if not isinstance(value, jax.core.Tracer) and not np.all(np.isfinite(value)):
+    if not isinstance(value, Tracer) and not np.all(np.isfinite(value)):
         raise ValueError(f"{name} is {value}; it must be a finite number.")

@@ -15,6 +15,7 @@ from synthetic_returns.credit.rewards import augmented_reward
 from synthetic_returns.credit.sa_model import StateAssociativeModel
 from synthetic_returns.losses import entropy_loss, log_prob, policy_gradient_loss, value_loss
 from synthetic_returns.networks import AgentNetwork, make_torso
+from synthetic_returns.optimizers import adam
 from synthetic_returns.types import Key, Trajectory
 from synthetic_returns.vtrace import vtrace
 
@@ -193,7 +194,5 @@ def make_optimizer(config: Config) -> optax.GradientTransformation:
             config.learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True
         )
     else:
-        step = optax.adam(
-            config.learning_rate, b1=config.adam_b1, b2=config.adam_b2, eps=config.epsilon
-        )
+        step = adam(config.learning_rate, b1=config.adam_b1, b2=config.adam_b2, eps=config.epsilon)
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), step)

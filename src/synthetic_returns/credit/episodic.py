@@ -14,6 +14,7 @@ from synthetic_returns.averages import explained_variance, masked_mean
 from synthetic_returns.credit.episodes import Episode, EpisodeBuffer, bucket
 from synthetic_returns.credit.episodic_model import EpisodicModel
 from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.optimizers import adam
 from synthetic_returns.types import Key
 
 __all__ = ["EpisodicLearner", "EpisodicState"]
@@ -103,7 +104,7 @@ class EpisodicLearner:
         """
         model_key, sample_key = jax.random.split(key)
         model = EpisodicModel(observation_shape, longest, options, key=model_key)
-        optimizer = optax.adam(options.learning_rate).init(eqx.filter(model, eqx.is_array))
+        optimizer = adam(options.learning_rate).init(eqx.filter(model, eqx.is_array))
         self.options = options
         self.state = EpisodicState(
             model=model,
@@ -208,9 +209,7 @@ def _train(
         return total, prediction
 
     grads, prediction = eqx.filter_grad(loss, has_aux=True)(state.model)
-    updates, optimizer = optax.adam(state.model.options.learning_rate).update(
-        grads, state.optimizer
-    )
+    updates, optimizer = adam(state.model.options.learning_rate).update(grads, state.optimizer)
     variance = jnp.where(valid, jax.nn.softplus(prediction.gate_output), 0)
     metrics = {
         "explained_variance": explained_variance(target - prediction.b, prediction.memory, valid),

@@ -55,7 +55,7 @@ class Config(Generic[Task]):
     """What g and b see of the current state: the torso's features or the recurrent core's output
     (credit: unroll)."""
 
-    episodic: EpisodicOptions = EpisodicOptions()
+    episodic: EpisodicOptions = dataclasses.field(default_factory=EpisodicOptions)
     """The episodic learner (credit: episodic)."""
 
     # --- agent ---
@@ -107,12 +107,16 @@ class Config(Generic[Task]):
     """Seconds between two checkpoints."""
     eval_episodes: int = 200
     """Episodes of the final evaluation."""
+    traces: int = 3
+    """Times, evenly over training, at which example episodes are recorded with c, g and b."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "num_envs", "unroll_length", "log_every", "eval_episodes"):
             check_positive(name, getattr(self, name))
         for name in ("alpha", "beta", "entropy_cost", "value_cost", "sa_cost", "learning_rate"):
             check_finite_number(name, getattr(self, name))
+        if self.traces < 0:
+            raise ValueError(f"traces is {self.traces}; use 0 for none, or how many to record.")
         if not 0 <= self.discount <= 1:
             raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
         if not self.torso_sizes:

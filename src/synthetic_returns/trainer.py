@@ -12,12 +12,21 @@ from typing import Any
 
 from synthetic_returns.checkpoints import Checkpoints
 from synthetic_returns.config import Config
+from synthetic_returns.credit.episodic import EpisodicState
 from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.evaluation import evaluate
 from synthetic_returns.learner import Agent
 from synthetic_returns.runs import Run, RunError, default_run_path
+from synthetic_returns.traces import TraceRecorder, trace_points
 
-__all__ = ["Progress", "TrainingStopped", "load_agent", "train", "train_seeds"]
+__all__ = [
+    "Progress",
+    "TrainingStopped",
+    "load_agent",
+    "load_agent_and_credit",
+    "train",
+    "train_seeds",
+]
 
 EXPLODED = 1e12  # a loss beyond this is not coming back
 
@@ -66,6 +75,8 @@ def train_seeds(
         checkpoints = [Checkpoints(run.path / "checkpoints") for run in runs]
         start, wall_s = _restore(engine, checkpoints)
         writers = [stack.enter_context(run.metrics(start if start else None)) for run in runs]
+        recorder = TraceRecorder(config)
+        traces_due = [at for at in trace_points(config.steps, config.traces) if at > start]
         clock = _Clock(wall_s)
         step = saved = start
 
@@ -81,6 +92,11 @@ def train_seeds(
             while step < config.steps and not stop:
                 engine.step()
                 step += engine.steps_per_update
+                if traces_due and step >= traces_due[0]:
+                    traces_due = [at for at in traces_due if at > step]
+                    for index, (run, c) in enumerate(zip(runs, configs, strict=True)):
+                        agent, credit = engine.agent(index), engine.credit(index)
+                        recorder.record(run.path, step, c.seed, agent, credit)
                 if step - logged >= config.log_every or step >= config.steps:
                     rows = engine.report()
                     rate = (step - logged) / clock.lap()
@@ -121,11 +137,18 @@ def train_seeds(
 
 def load_agent(path: str | Path) -> tuple[Config, int, Agent]:
     """The configuration of a run, the step of its newest checkpoint and the agent in it."""
+    config, step, agent, _ = load_agent_and_credit(path)
+    return config, step, agent
+
+
+def load_agent_and_credit(path: str | Path) -> tuple[Config, int, Agent, EpisodicState | None]:
+    """Like ``load_agent``, and the model that gave the credit if it is not part of the agent."""
     run = Run.open(path)
     config = Config.from_dict(run.config)
     engine = FusedEngine(config, [config.seed])
     step, tree = Checkpoints(run.path / "checkpoints").restore(_snapshot(engine, 0, 0.0))
-    return config, step, tree["engine"]["learner"].agent
+    engine.restore([tree["engine"]])
+    return config, step, engine.agent(0), engine.credit(0)
 
 
 def _open(config: Config, out: str | Path | None, resume: bool) -> Run:

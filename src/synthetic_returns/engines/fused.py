@@ -13,7 +13,7 @@ from synthetic_returns import actor
 from synthetic_returns.actor import ActorState
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodes import EpisodeCutter
-from synthetic_returns.credit.episodic import EpisodicLearner
+from synthetic_returns.credit.episodic import EpisodicLearner, EpisodicState
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.learner import Learner, LearnerState
 from synthetic_returns.types import Trajectory
@@ -56,6 +56,10 @@ class FusedEngine:
     def agent(self, index: int) -> Any:
         """The network of one seed."""
         return self._one(self._learner_state, index).agent
+
+    def credit(self, index: int) -> EpisodicState | None:
+        """The episodic model of one seed, if that is where its credit comes from."""
+        return self._credit[index].learner.state if self._credit else None
 
     def report(self) -> list[dict[str, float]]:
         """For every seed, the means over the episodes since the last report and the last losses."""

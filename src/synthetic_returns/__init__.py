@@ -1,1 +1,76 @@
-"""Synthetic returns: long-term credit assignment for any reinforcement-learning agent."""
+"""Synthetic returns: long-term credit assignment for any reinforcement-learning agent.
+
+The public API; nothing else is public. Names are loaded when they are first used, so that importing
+the package, or asking the command line for help, costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from synthetic_returns.config import Config
+    from synthetic_returns.credit.association import Association, associate
+    from synthetic_returns.credit.episodes import Episode
+    from synthetic_returns.credit.episodic import EpisodicLearner
+    from synthetic_returns.credit.memory import EpisodicMemory
+    from synthetic_returns.credit.options import EpisodicOptions
+    from synthetic_returns.credit.rewards import augmented_reward
+    from synthetic_returns.credit.sa_model import ContributionModel, StateAssociativeModel
+    from synthetic_returns.envs.base import Environment, VectorEnvironment
+    from synthetic_returns.envs.registry import make
+    from synthetic_returns.presets import preset
+    from synthetic_returns.runs import Run
+    from synthetic_returns.trainer import train
+    from synthetic_returns.types import StepType, TimeStep
+
+_HOMES = {
+    "Association": "credit.association",
+    "Config": "config",
+    "ContributionModel": "credit.sa_model",
+    "Environment": "envs.base",
+    "Episode": "credit.episodes",
+    "EpisodicLearner": "credit.episodic",
+    "EpisodicMemory": "credit.memory",
+    "EpisodicOptions": "credit.options",
+    "Run": "runs",
+    "StateAssociativeModel": "credit.sa_model",
+    "StepType": "types",
+    "TimeStep": "types",
+    "VectorEnvironment": "envs.base",
+    "associate": "credit.association",
+    "augmented_reward": "credit.rewards",
+    "make": "envs.registry",
+    "preset": "presets",
+    "train": "trainer",
+}
+
+__all__ = [
+    "Association",
+    "Config",
+    "ContributionModel",
+    "Environment",
+    "Episode",
+    "EpisodicLearner",
+    "EpisodicMemory",
+    "EpisodicOptions",
+    "Run",
+    "StateAssociativeModel",
+    "StepType",
+    "TimeStep",
+    "VectorEnvironment",
+    "associate",
+    "augmented_reward",
+    "make",
+    "preset",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'synthetic_returns' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"synthetic_returns.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,39 @@
+"""Environment steps per second of the paper's agent on Catch, learning included."""
+
+import dataclasses
+import time
+
+from synthetic_returns.bench.record import Record
+from synthetic_returns.config import Config
+from synthetic_returns.engines.fused import FusedEngine
+from synthetic_returns.presets import preset
+
+__all__ = ["run", "steps_per_second"]
+
+SECONDS = 20.0
+WARM_UP_UPDATES = 20
+
+
+def run() -> list[Record]:
+    """Without and with synthetic returns: 7x7 Catch, 32 environments, unroll 20, memory 140."""
+    config = dataclasses.replace(preset("catch", "paper"), memory_capacity=140)
+    return [
+        Record(f"agent_steps_per_s/{name}", steps_per_second(
+            dataclasses.replace(config, sr=sr), SECONDS), "env steps/s")
+        for name, sr in (("ours", False), ("ours_sr", True))
+    ]  # fmt: skip
+
+
+def steps_per_second(config: Config, seconds: float) -> float:
+    """Acting and learning, after compilation, until the time is over."""
+    engine = FusedEngine(config, [config.seed])
+    for _ in range(WARM_UP_UPDATES):
+        engine.step()
+    engine.report()
+    start, updates = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        for _ in range(10):
+            engine.step()
+        engine.report()  # waits for the device
+        updates += 10
+    return updates * engine.steps_per_update / (time.perf_counter() - start)

@@ -1,0 +1,56 @@
+"""``synthetic-returns tasks``."""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+
+USAGE = """\
+usage: synthetic-returns tasks
+       synthetic-returns tasks show NAME [--out FILE.png]
+
+Lists every task with its observation, actions, episode length, random and optimal return; or draws
+one episode of a task under its scripted policy and lists the task's parameters.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class ShowArguments:
+    """Draws one episode of a task under its scripted policy."""
+
+    name: tyro.conf.Positional[str]
+    """The task."""
+    out: Path | None = None
+    """The PNG file; NAME.png unless given. An existing file is not overwritten."""
+    seed: int = 0
+    """Seed of the episode."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Lists, or shows one."""
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return
+    from synthetic_returns.envs.catalog import parameters_table, tasks_table
+
+    if not arguments:
+        Console().print(tasks_table())
+        return
+    if arguments[0] != "show":
+        print(USAGE, file=sys.stderr)
+        raise ValueError(f"tasks takes nothing, or 'show NAME', not {arguments[0]!r}.")
+    parsed = tyro.cli(ShowArguments, args=list(arguments[1:]), prog="synthetic-returns tasks show")
+
+    from synthetic_returns.envs.registry import find_task
+    from synthetic_returns.envs.strip import draw_strip
+
+    task = find_task(parsed.name)
+    out = parsed.out or Path(f"{task.name}.png")
+    if out.exists():
+        raise FileExistsError(f"{out} exists and is not overwritten; choose another --out.")
+    draw_strip(task.name, out, seed=parsed.seed)
+    Console().print(parameters_table(task))
+    print(f"one episode: {out}")

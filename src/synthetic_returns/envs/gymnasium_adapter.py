@@ -190,7 +190,7 @@ def _endings(timestep: TimeStep) -> tuple[np.ndarray, np.ndarray]:
     """Whether the episode terminated, and whether it was cut off."""
     last = np.asarray(timestep.step_type) == StepType.LAST
     final = np.asarray(timestep.discount) == 0
-    return last & final, last & ~final
+    return np.asarray(last & final), np.asarray(last & ~final)
 
 
 def _info(timestep: TimeStep) -> dict[str, float]:

@@ -19,7 +19,6 @@ Termination: ``key_steps`` steps in the key room (two chambers, the agent in the
 import dataclasses
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float32, Int
@@ -108,14 +107,14 @@ class KeyToDoor(Environment[KeyToDoorState]):
 
     def reset(self, key: Key) -> tuple[KeyToDoorState, TimeStep]:
         """Places the agent, the keys and the apples."""
-        start_key, keys_key, apples_key = jax.random.split(key, 3)
+        start, keys, apples = rooms.furnish(key, len(self._colours), self.apples)
         state = KeyToDoorState(
             time=jnp.int32(0),
-            position=rooms.draw_cells(start_key, rooms.cells(rooms.KEY_ROOM, "s"), 1)[0],
-            keys=rooms.draw_cells(keys_key, rooms.cells(rooms.KEY_ROOM, "k"), len(self._colours)),
+            position=start,
+            keys=keys,
             held=jnp.int32(0),
             light=jnp.int32(0),
-            apples=rooms.grow_apples(apples_key, self.apples),
+            apples=apples,
         )
         return state, first_step(self._observe(state), self.event_names)
 
@@ -171,8 +170,8 @@ class KeyToDoor(Environment[KeyToDoorState]):
         )
 
     def render(self, state: KeyToDoorState) -> np.ndarray:
-        """The whole room in the colours of the observation."""
-        return rooms.to_pixels(self._draw(state))
+        """The whole room in the colours of the observation, and the key that the agent has."""
+        return rooms.to_pixels(self._draw(state), int(state.held))
 
     @property
     def _colours(self) -> tuple[int, ...]:

@@ -17,7 +17,6 @@ Termination: ``key_steps`` steps in the key room, then, for each key, ``distract
 import dataclasses
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float32, Int
@@ -112,14 +111,14 @@ class KeyToDoorChained(Environment[KeyToDoorChainedState]):
 
     def reset(self, key: Key) -> tuple[KeyToDoorChainedState, TimeStep]:
         """Places the agent, the first key and the apples."""
-        start_key, place_key, apples_key = jax.random.split(key, 3)
+        start, keys, apples = rooms.furnish(key, 1, self.apples)
         state = KeyToDoorChainedState(
             time=jnp.int32(0),
-            position=rooms.draw_cells(start_key, rooms.cells(rooms.KEY_ROOM, "s"), 1)[0],
-            key_place=rooms.draw_cells(place_key, rooms.cells(rooms.KEY_ROOM, "k"), 1)[0],
+            position=start,
+            key_place=keys[0],
             held=jnp.int32(0),
             light=jnp.int32(0),
-            apples=rooms.grow_apples(apples_key, self.apples),
+            apples=apples,
         )
         return state, first_step(self._observe(state), self.event_names)
 
@@ -166,8 +165,9 @@ class KeyToDoorChained(Environment[KeyToDoorChainedState]):
         )
 
     def render(self, state: KeyToDoorChainedState) -> np.ndarray:
-        """The whole room in the colours of the observation."""
-        return rooms.to_pixels(self._draw(state))
+        """The whole room in the colours of the observation, and the last key that was taken."""
+        held = int(state.held)
+        return rooms.to_pixels(self._draw(state), KEY_COLOURS[held - 1] if held else 0)
 
     def place(self, time: Int[Array, ""]) -> tuple[Int[Array, ""], Int[Array, ""]]:
         """The room at this time, and the number of the door that is next, 0 in the key room."""

@@ -122,20 +122,25 @@ def is_at(position: Position, place: Int[Array, "2"] | np.ndarray) -> Bool[Array
     return jnp.all(position == place)
 
 
-def draw_cells(key: Key, candidates: np.ndarray, count: int) -> Int[Array, "count 2"]:
-    """Draws different cells, each equally likely."""
-    order = jnp.argsort(jax.random.uniform(key, (len(candidates),)))
-    return jnp.asarray(candidates)[order[:count]]
-
-
-def grow_apples(key: Key, count: int) -> Board:
-    """Puts apples on random apple cells.
+def furnish(
+    key: Key, num_keys: int, num_apples: int
+) -> tuple[Position, Int[Array, "keys 2"], Board]:
+    """Draws where the agent starts and where keys and apples lie, all on different cells.
 
     Returns:
-      The time since when an apple lies on each cell, ``NEVER`` where there is none.
+      The start, the places of the keys and, for each cell of the board, the time since when an
+      apple lies there: ``NEVER`` where there is none.
     """
-    place = draw_cells(key, APPLE_CELLS, count)
-    return jnp.full(_ROWS.shape, NEVER, jnp.int32).at[place[:, 0], place[:, 1]].set(0)
+    hands = ((cells(KEY_ROOM, "s"), 1), (cells(KEY_ROOM, "k"), num_keys), (APPLE_CELLS, num_apples))
+    # One draw for all of them; the cells with the highest numbers win.
+    splits = np.cumsum([len(candidates) for candidates, _ in hands])
+    luck = jnp.split(jax.random.uniform(key, (splits[-1],)), splits[:-1])
+    start, keys, apples = (
+        jnp.asarray(candidates)[jax.lax.top_k(numbers, count)[1]]
+        for (candidates, count), numbers in zip(hands, luck, strict=True)
+    )
+    since = jnp.full(_ROWS.shape, NEVER, jnp.int32).at[apples[:, 0], apples[:, 1]].set(0)
+    return start[0], keys, since
 
 
 def take_apple(
@@ -191,6 +196,8 @@ def view_shape(view: View) -> tuple[int, ...]:
     return (CROP, CROP, 3) if view == "crop" else (*MAP_SHAPE, 3)
 
 
-def to_pixels(board: Board) -> np.ndarray:
-    """The whole map in colour, for people."""
-    return np.round(COLOURS[np.asarray(board)[SIGHT:-SIGHT, SIGHT:-SIGHT]] * 255).astype(np.uint8)
+def to_pixels(board: Board, held: int) -> np.ndarray:
+    """The whole map in colour, for people; the key that the agent has is in the top left cell."""
+    shown = np.array(board)[SIGHT:-SIGHT, SIGHT:-SIGHT]
+    shown[0, 0] = held or shown[0, 0]
+    return np.round(COLOURS[shown] * 255).astype(np.uint8)

@@ -77,13 +77,9 @@ class Umbrella(Environment[UmbrellaState]):
 
     def reset(self, key: Key) -> tuple[UmbrellaState, TimeStep]:
         """Draws the forecast."""
-        rain_key, umbrella_key, noise_key = jax.random.split(key, 3)
-        state = UmbrellaState(
-            time=jnp.int32(0),
-            rain=jax.random.bernoulli(rain_key),
-            umbrella=jax.random.bernoulli(umbrella_key),
-            key=noise_key,
-        )
+        start_key, noise_key = jax.random.split(key)
+        rain, umbrella = jax.random.bernoulli(start_key, shape=(2,))
+        state = UmbrellaState(jnp.int32(0), rain, umbrella, noise_key)
         flips, _ = self._flip_coins(state)
         return state, first_step(self._observe(state, flips), self.event_names)
 

@@ -1,0 +1,1 @@
+"""Measurements of speed, each a function that returns records."""

@@ -1,0 +1,51 @@
+import subprocess
+import sys
+
+import pytest
+
+from synthetic_returns.envs.registry import TASKS, find_task, make
+
+
+def test_names_and_gymnasium_ids():
+    assert {name: task.gymnasium_id for name, task in TASKS.items()} == {
+        "chain": "synthetic_returns/Chain-v0",
+        "catch": "synthetic_returns/Catch-v0",
+        "catch-delayed": "synthetic_returns/CatchDelayed-v0",
+        "key-to-door": "synthetic_returns/KeyToDoor-v0",
+        "key-to-door-no-reward": "synthetic_returns/KeyToDoorNoReward-v0",
+        "key-to-door-two-keys": "synthetic_returns/KeyToDoorTwoKeys-v0",
+        "key-to-door-chained": "synthetic_returns/KeyToDoorChained-v0",
+        "umbrella": "synthetic_returns/Umbrella-v0",
+    }
+
+
+def test_parameters_override_the_defaults_of_the_task():
+    env = make("key-to-door-no-reward", distractor_steps=60)
+    assert env.episode_steps == 85
+    assert find_task("key-to-door-no-reward").parameters()["distractor_steps"] == 30
+    assert find_task("catch-delayed").parameters()["delayed"] is True
+    assert make("catch", runs=40).episode_steps == 279
+
+
+def test_unknown_tasks_are_refused_with_a_suggestion():
+    with pytest.raises(ValueError, match=r"no task 'key-to-dor'; did you mean 'key-to-door'\?"):
+        make("key-to-dor")
+    with pytest.raises(ValueError, match=r"no task 'xyz'\. The tasks are: chain, catch,"):
+        make("xyz")
+
+
+def test_unknown_parameters_are_refused_with_the_allowed_ones():
+    with pytest.raises(TypeError, match=r"catch has no parameter 'run'; did you mean 'runs'\?"):
+        make("catch", run=3)
+    with pytest.raises(TypeError, match=r"parameters are: length, trigger, free_moves\."):
+        make("chain", colour="red")
+
+
+def test_registration_does_not_import_jax():
+    script = (
+        "import sys; from synthetic_returns.envs import registry; "
+        "registry.register_with_gymnasium(); registry.register_with_gymnasium(); "
+        "import gymnasium; assert 'synthetic_returns/Chain-v0' in gymnasium.registry; "
+        "assert 'jax' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,0 +1,117 @@
+"""Laws that every registered task obeys."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.envs.registry import TASKS, make
+from synthetic_returns.types import StepType
+from tests.envs.playing import BATCH, play, random_policy, scripted_policy, unroll
+
+pytestmark = pytest.mark.parametrize("name", TASKS)
+
+
+def stack(*steps):
+    return np.stack([np.asarray(step) for step in steps])
+
+
+def describe(tree):
+    return jax.tree.map(lambda x: (x.shape, x.dtype), tree)
+
+
+def test_step_keeps_every_shape_and_dtype(name):
+    env = make(name)
+    state, first = jax.eval_shape(env.reset, jax.random.key(0))
+    next_state, later = jax.eval_shape(env.step, state, jnp.int32(0))
+    assert describe(next_state) == describe(state)
+    assert describe(later) == describe(first)
+    assert first.observation.shape == env.observation_shape
+    assert {first.observation.dtype, first.reward.dtype, first.discount.dtype} == {
+        jnp.dtype("float32")
+    }
+    assert first.step_type.dtype == jnp.int8
+
+
+def test_steps_follow_the_grammar(name):
+    env = make(name)
+    _, steps = unroll(name)
+    first, last = steps.step_type == StepType.FIRST, steps.step_type == StepType.LAST
+    assert first[0].all()
+    np.testing.assert_array_equal(first[1:], last[:-1])
+    assert last.sum() >= 3 * BATCH
+    assert (steps.reward[first] == 0).all()
+    assert (steps.discount[first] == 1).all()
+    assert (steps.discount[last] == 0).all()
+    for events in steps.events.values():
+        assert (events[first] == 0).all()
+
+    for column in range(BATCH):
+        starts, ends = np.flatnonzero(first[:, column]), np.flatnonzero(last[:, column])
+        lengths = ends - starts[: len(ends)]
+        assert lengths.max() == env.episode_steps
+        for start, end in zip(starts, ends, strict=False):
+            assert 0 <= steps.events["success"][start : end + 1, column].sum() <= 1 + 1e-6
+
+
+def test_observations_lie_in_their_space(name):
+    env = make(name)
+    _, steps = unroll(name)
+    assert steps.observation.shape[2:] == env.observation_shape
+    assert steps.observation.min() >= 0
+    assert steps.observation.max() <= 1
+    assert np.unique(steps.observation.reshape(-1, steps.observation[0, 0].size), axis=0).size > 1
+
+
+def test_a_batch_plays_the_same_episodes_as_one_environment(name):
+    env = make(name)
+    actions, steps = unroll(name)
+    jitted_start, jitted_step = jax.jit(env.start), jax.jit(env.step)
+    key = jax.random.key(1)
+    state, played = None, []
+    for action in (None, *actions[:, 1]):
+        if not played or played[-1].last:
+            key, (state, timestep) = jitted_start(key)
+        else:
+            state, timestep = jitted_step(state, action)
+        played.append(timestep)
+    assert sum(bool(timestep.first) for timestep in played) >= 3
+    expected = jax.tree.map(lambda x: x[:, 1], steps)
+    jax.tree.map(np.testing.assert_array_equal, expected, jax.tree.map(stack, *played))
+
+
+def test_random_policy_has_the_documented_return(name):
+    played = play(make(name), random_policy, seed=0, episodes=4000)["return"]
+    margin = 4 * played.std() / np.sqrt(len(played)) + 0.005
+    assert played.mean() == pytest.approx(TASKS[name].random_return, abs=margin)
+
+
+def test_scripted_policy_has_the_documented_return_and_always_succeeds(name):
+    played = play(make(name), scripted_policy, seed=0, episodes=2000)
+    margin = 4 * played["return"].std() / np.sqrt(2000) + 0.06
+    assert played["return"].mean() == pytest.approx(TASKS[name].optimal_return, abs=margin)
+    np.testing.assert_allclose(played["success"], 1, atol=1e-5)
+
+
+def test_events_are_documented(name):
+    env = make(name)
+    assert tuple(TASKS[name].events) == env.event_names
+    assert "success" in env.event_names
+    _, first = jax.eval_shape(env.reset, jax.random.key(0))
+    _, later = jax.eval_shape(env.step, *jax.eval_shape(env.reset, jax.random.key(0))[:1], 0)
+    assert set(first.events) == set(later.events) == set(env.event_names)
+
+
+def test_tasks_are_hashable_and_equal_by_value(name):
+    assert make(name) == make(name)
+    assert hash(make(name)) == hash(make(name))
+
+
+def test_scene_is_small_pixels(name):
+    env = make(name)
+    state, _ = env.reset(jax.random.key(0))
+    pixels = env.render(state)
+    assert pixels.dtype == np.uint8
+    assert pixels.ndim == 3
+    assert pixels.shape[2] == 3
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) >= 3, "the scene shows too little"

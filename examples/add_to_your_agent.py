@@ -96,7 +96,7 @@ def train_step(params, opt_state, carry, memory, key, use_sr):
     carry, timesteps, actions = unroll(params, carry, key)
     grads, memory = jax.grad(loss, has_aux=True)(params, timesteps, actions, memory, use_sr)
     updates, opt_state = optimizer.update(grads, opt_state)
-    ended = jnp.sum(timesteps.last[1:])
+    ended = jnp.sum(timesteps.last[1:], dtype=jnp.float32)
     won = jnp.sum(timesteps.events["success"][1:])
     return optax.apply_updates(params, updates), opt_state, carry, memory, (won, ended)
 

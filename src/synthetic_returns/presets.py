@@ -47,7 +47,7 @@ PAPER_CHAIN = PAPER | {"channels": (), "torso_sizes": (128,)}  # a single layer 
 FAST: dict[str, Any] = {
     "num_envs": 32,
     "unroll_length": 20,
-    "entropy_cost": 0.01,
+    "entropy_cost": 0.003,
     "discount": 0.9,
     "alpha": 1.0,
     "beta": 1.0,

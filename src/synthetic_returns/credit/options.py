@@ -42,7 +42,7 @@ class EpisodicOptions:
     """Episodes kept."""
     batch_size: int = 32
     """Episodes of one update."""
-    updates_per_episode: float = 0.1
+    updates_per_episode: float = 0.3
     """Updates for each finished episode."""
 
     def __post_init__(self) -> None:

@@ -101,7 +101,7 @@ def _check(job: Job, process: subprocess.Popen) -> None:
 
 
 class _JobsProgress:
-    """One bar per job on a terminal; a line per finished job elsewhere."""
+    """A bar for all jobs and one for each that runs; a line for each that has finished."""
 
     def __init__(self, jobs: Sequence[Job]):
         self._console = Console(stderr=True)
@@ -114,8 +114,12 @@ class _JobsProgress:
             console=self._console,
             disable=not self._console.is_terminal,
         )
+        self._all = self._bars.add_task("all", total=len(jobs), numbers="", visible=len(jobs) > 1)
+        # A bar is shown once its job runs: there may be more jobs than lines on the terminal.
         self._tasks = {
-            job: self._bars.add_task(job.name, total=job.steps, numbers="", start=False)
+            job: self._bars.add_task(
+                job.name, total=job.steps, numbers="", start=False, visible=False
+            )
             for job in jobs
         }
         self._reported: set[Job] = set()
@@ -132,6 +136,7 @@ class _JobsProgress:
         for job in jobs:
             task = self._tasks[job]
             self._bars.start_task(task)
+            self._bars.update(task, visible=True)
             try:
                 columns = read_metrics(job.out / "metrics.csv")
             except (OSError, RunError):
@@ -143,6 +148,7 @@ class _JobsProgress:
             self._bars.update(task, completed=steps, numbers=describe(row))
             if job.finished and job not in self._reported:
                 self._reported.add(job)
-                self._bars.stop_task(task)
-                if not self._console.is_terminal:
-                    print(f"{job.name}  finished  {describe(row)}", file=sys.stderr, flush=True)
+                self._bars.update(task, visible=False)
+                self._bars.advance(self._all)
+                self._bars.update(self._all, numbers=f"{len(self._reported)} of {len(self._tasks)}")
+                self._console.print(f"{job.name}  finished  {describe(row)}", soft_wrap=True)

@@ -1,0 +1,52 @@
+"""``synthetic-returns reproduce [STUDY]``."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Runs the paper's experiments and draws its figures, on all cores; resumes what was stopped.
+
+    Studies: chain, catch, key-to-door; all (these three); and, on their own: paper (its settings,
+    for the record), ablation, seeds (20 of them), stability.
+    """
+
+    study: tyro.conf.Positional[str] = "all"
+    """What to reproduce."""
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Seeds of every arm; each study's own number, mostly 4, unless given."""
+    quick: bool = False
+    """Two seeds, smaller budgets, the main figures only: minutes instead of hours."""
+    out: Path | None = None
+    """Where CSV files, figures and the table go; results/ unless given, or results-quick/."""
+    runs: Path | None = None
+    """Where the run directories are; runs/reproduce unless given, or runs/reproduce-quick."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Parses, trains and draws."""
+    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns reproduce")
+
+    # Only now what is slow to load.
+    from synthetic_returns.checks import check_positive
+    from synthetic_returns.commands.show_results import print_results
+    from synthetic_returns.reproduction.run import reproduce
+    from synthetic_returns.reproduction.studies import find_studies
+
+    studies = find_studies(parsed.study)
+    suffix = "-quick" if parsed.quick else ""
+    out = parsed.out or Path(f"results{suffix}")
+    if parsed.quick:
+        studies = [study.quick() for study in studies]
+        if not any(study.experiments for study in studies):
+            raise ValueError(f"the study {parsed.study!r} has no quick version; leave out --quick.")
+    if parsed.seeds is not None:
+        check_positive("seeds", parsed.seeds)
+        studies = [study.with_seeds(parsed.seeds) for study in studies]
+    figures = reproduce(studies, runs=parsed.runs or Path(f"runs/reproduce{suffix}"), out=out)
+    print_results(out, figures)

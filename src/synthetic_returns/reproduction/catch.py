@@ -1,0 +1,95 @@
+"""Catch: the paper's figures mini_skiing and, for 10 to 40 runs, mini_skiing_appendix."""
+
+from pathlib import Path
+
+from synthetic_returns.reproduction.curves import draw_curves
+from synthetic_returns.reproduction.experiment import NO_SR, SR, Bar, Experiment
+from synthetic_returns.reproduction.outcome import Outcomes
+from synthetic_returns.reproduction.study import Results, Study
+from synthetic_returns.reproduction.style import new_figure, save
+from synthetic_returns.reproduction.traces import draw_traces
+
+__all__ = ["CATCH_DELAYED_20", "DELAYED", "STANDARD", "STUDY", "draw_catch"]
+
+STANDARD = tuple(
+    Experiment(
+        name=f"catch-{runs}",
+        title=f"Catch, {runs} runs",
+        task="catch",
+        flags=("--task.runs", str(runs)),
+        steps=500_000,
+        quick_steps=250_000 if runs == 20 else None,
+        solved=0.98,
+        credited="catch",
+        bars=tuple(Bar(arm, "eval_success", at_least=0.98) for arm in ("sr", "no-sr")),
+    )
+    for runs in (10, 20, 40)
+)
+
+
+def _delayed(runs: int, steps: int, solved: float, quick_steps: int | None = None) -> Experiment:
+    return Experiment(
+        name=f"catch-delayed-{runs}",
+        title=f"Catch with delayed rewards, {runs} runs",
+        task="catch-delayed",
+        flags=("--task.runs", str(runs)),
+        steps=steps,
+        quick_steps=quick_steps,
+        solved=solved,
+        credited="catch",
+        # The paper: without synthetic returns, a discount close to one is best here.
+        arms=(SR, NO_SR.with_flags("--discount", "0.99")),
+        bars=(Bar("sr", "eval_success", at_least=solved),),
+    )
+
+
+CATCH_DELAYED_20 = _delayed(20, 800_000, 0.98, quick_steps=500_000)
+DELAYED = (_delayed(10, 500_000, 0.98), CATCH_DELAYED_20, _delayed(40, 2_500_000, 0.975))
+
+
+def draw(results: Results, out: Path) -> list[Path]:
+    """The main figure, and the one over the number of runs."""
+    figures = []
+    if {"catch-20", "catch-delayed-20"} & results.keys():
+        figures.append(draw_catch(results, out / "catch.png"))
+    rows = [[e for e in row if e.name in results] for row in (STANDARD, DELAYED)]
+    if all(len(row) == len(STANDARD) for row in rows):
+        figure = new_figure(4.6)
+        for axes, row in zip(figure.subplots(2, 3, sharey=True), rows, strict=True):
+            for ax, experiment in zip(axes, row, strict=True):
+                _draw_share(ax, experiment, results[experiment.name])
+        figure.axes[-1].legend(loc="center right")
+        figures.append(save(figure, out / "catch-runs.png"))
+    return figures
+
+
+def draw_catch(results: Results, path: Path) -> Path:
+    """Learning curves with immediate and with delayed rewards, and three example episodes."""
+    shown = [e for e in (STANDARD[1], CATCH_DELAYED_20) if e.name in results]
+    figure = new_figure(5)
+    above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
+    for ax, experiment in zip(above.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        runs = 20
+        draw_curves(
+            ax,
+            results[experiment.name],
+            "catch",
+            label=f"caught, of {runs}",
+            title=experiment.title,
+            solved=experiment.solved * runs,
+            top=runs,
+        )
+    above.axes[-1].legend(loc="center right")
+    draw_traces(below.subplots(1, 3, sharey=True), results[shown[-1].name]["sr"][0])
+    return save(figure, path)
+
+
+def _draw_share(ax, experiment: Experiment, outcomes: Outcomes) -> None:
+    draw_curves(
+        ax, outcomes, "success", label="share caught", title=experiment.title,
+        solved=experiment.solved, top=1,
+    )  # fmt: skip
+    ax.title.set_fontsize(8)
+
+
+STUDY = Study("catch", "immediate and delayed rewards, 10 to 40 runs", (*STANDARD, *DELAYED), draw)

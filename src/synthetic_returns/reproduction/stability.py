@@ -1,0 +1,42 @@
+"""Stability: whether what was learned lasts through two million more steps."""
+
+import dataclasses
+from pathlib import Path
+
+from synthetic_returns.reproduction.catch import CATCH_DELAYED_20
+from synthetic_returns.reproduction.curves import draw_curves
+from synthetic_returns.reproduction.experiment import SR, Bar
+from synthetic_returns.reproduction.key_to_door import KEY_TO_DOOR
+from synthetic_returns.reproduction.study import Results, Study
+from synthetic_returns.reproduction.style import new_figure, save
+
+__all__ = ["EXPERIMENTS", "STUDY"]
+
+LONGER = 2_000_000
+KEPT = 0.95
+
+EXPERIMENTS = tuple(
+    dataclasses.replace(
+        experiment,
+        name=f"stability-{experiment.name}",
+        steps=experiment.steps + LONGER,
+        arms=(SR,),
+        bars=(Bar("sr", "lowest_after_solving", at_least=KEPT),),
+        quick_steps=None,
+    )
+    for experiment in (CATCH_DELAYED_20, KEY_TO_DOOR)
+)
+
+
+def draw(results: Results, out: Path) -> list[Path]:
+    """Learning curves with the line that they must not fall below again."""
+    figure = new_figure(2.6)
+    for ax, experiment in zip(figure.subplots(1, 2), EXPERIMENTS, strict=True):
+        draw_curves(
+            ax, results[experiment.name], "success", label="success", title=experiment.title,
+            solved=KEPT, top=1,
+        )  # fmt: skip
+    return [save(figure, out / "stability.png")]
+
+
+STUDY = Study("stability", "two million steps more than it takes", EXPERIMENTS, draw)

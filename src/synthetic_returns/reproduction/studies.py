@@ -1,0 +1,36 @@
+"""All studies by name."""
+
+from synthetic_returns.reproduction import (
+    ablation,
+    catch,
+    chain,
+    key_to_door,
+    paper,
+    seeds,
+    stability,
+)
+from synthetic_returns.reproduction.study import Study
+from synthetic_returns.suggestions import unknown
+
+__all__ = ["ALL", "EXPERIMENTS", "STUDIES", "find_studies"]
+
+ALL = "all"
+FIGURES = (chain.STUDY, catch.STUDY, key_to_door.STUDY)  # what the paper shows: "all"
+STUDIES = {
+    study.name: study
+    for study in (*FIGURES, paper.STUDY, ablation.STUDY, seeds.STUDY, stability.STUDY)
+}
+EXPERIMENTS = {e.name: e for study in STUDIES.values() for e in study.experiments}
+
+
+def find_studies(name: str) -> tuple[Study, ...]:
+    """The study of this name; "all" are the figures of the paper.
+
+    Raises:
+      ValueError: no study has this name.
+    """
+    if name == ALL:
+        return FIGURES
+    if name not in STUDIES:
+        raise ValueError(unknown("study", name, [ALL, *STUDIES]))
+    return (STUDIES[name],)

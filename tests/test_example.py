@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import jax
 import pytest
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "add_to_your_agent.py"
@@ -24,5 +25,6 @@ def test_fewer_than_15_lines_change():
 
 
 def test_solves_the_chain_only_with_synthetic_returns(example):
-    assert example.train(use_sr=True, steps=200_000) > 0.9
-    assert example.train(use_sr=False, steps=200_000) < 0.1
+    with jax.numpy_dtype_promotion("standard"):  # a user's agent need not be strict
+        assert example.train(use_sr=True, steps=200_000) > 0.9
+        assert example.train(use_sr=False, steps=200_000) < 0.1

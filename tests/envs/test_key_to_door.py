@@ -130,14 +130,14 @@ def test_phases_change_after_their_last_move():
     np.testing.assert_array_equal(after.position, place(3, 5))
 
 
-def test_every_step_in_front_of_the_door_costs_one_without_its_reward():
+def test_every_step_that_leaves_the_door_closed_costs_one_without_its_reward():
     env = make("key-to-door-no-reward")
     assert env.episode_steps == 15 + 30 + 10
     door_room = {"time": 45, "position": place(3, 5)}
     closed = follow(env, arrange(env, **door_room, held=0), [UP] * 10)
     assert closed.reward.tolist() == [-1] * 10
     opened = follow(env, arrange(env, **door_room, held=rooms.YELLOW), [UP] * 2)
-    assert opened.reward.tolist() == [-1, -1]
+    assert opened.reward.tolist() == [-1, 0]
     assert opened.discount.tolist() == [1, 0]
 
 

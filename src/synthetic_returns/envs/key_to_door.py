@@ -6,7 +6,7 @@ Observation: the ``[5, 5, 3]`` colours of the cells around the agent (or the who
   the key's colour; after that nothing shows whether the agent has a key.
 Actions: 0 up, 1 down, 2 left, 3 right; walls and the locked door stop the agent.
 Reward: ``apple_reward`` for an apple, ``door_reward`` for opening the door, which needs the key.
-  Variants add ``door_step_reward`` on every step of the third phase (the opening one too),
+  Variants add ``door_step_reward`` on every step of the third phase that leaves the door closed,
   ``closed_reward`` on the last step if the door stayed closed, and a red key for which the door
   pays ``red_key_reward``; taking one key removes the other.
 Termination: ``key_steps`` steps in the key room (two chambers, the agent in the lower and the key
@@ -62,7 +62,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
       door_reward: reward of opening the door with the yellow key.
       red_key_reward: reward of opening the door with the red key; None for no red key.
       closed_reward: reward of the last step if the door stayed closed.
-      door_step_reward: reward of every step of the third phase.
+      door_step_reward: reward of every step of the third phase that leaves the door closed.
       view: "crop", the 5 x 5 cells around the agent, or "full", the whole room.
     """
 
@@ -142,7 +142,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
             jnp.where(ate, self.apple_reward, 0.0)
             + jnp.where(opened, door_reward, 0.0)
             + jnp.where(last & ~opened, self.closed_reward, 0.0)
-            + jnp.where(in_door_room, self.door_step_reward, 0.0)
+            + jnp.where(in_door_room & ~opened, self.door_step_reward, 0.0)
         )
 
         next_room = self.room(time)

@@ -103,14 +103,12 @@ def main() -> None:
     parser.add_argument("--unroll", type=int, default=20)
     parser.add_argument("--workers", type=int, default=1, help="0: sample in the driver")
     parser.add_argument("--learners", type=int, default=0, help="0: learn in the driver")
-    parser.add_argument("--aggregators", type=int, default=0)
-    parser.add_argument("--wait", type=float, default=0.0)
     args = parser.parse_args()
 
     torch.set_num_threads(args.threads)
     here = os.path.dirname(os.path.abspath(__file__))
     ray.init(
-        num_cpus=args.workers + args.learners + args.aggregators + 2,
+        num_cpus=args.workers + args.learners + 2,
         include_dashboard=False,
         log_to_driver=False,
         runtime_env={
@@ -130,10 +128,11 @@ def main() -> None:
             rollout_fragment_length=args.unroll,
             gym_env_vectorize_mode="vector_entry_point",
         )
-        .learners(num_learners=args.learners, num_aggregator_actors_per_learner=args.aggregators)
+        .learners(num_learners=args.learners)
         .training(
             train_batch_size_per_learner=args.envs * args.unroll,
-            timeout_s_sampler_manager=args.wait,
+            # The default of 0 lets the driver poll without pause, which starves the sampler.
+            timeout_s_sampler_manager=0.5,
         )
         .reporting(min_time_s_per_iteration=1)
         .rl_module(

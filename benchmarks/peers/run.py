@@ -14,6 +14,23 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = {"rllib": "rllib.py", "sb3": "sb3.py", "sample_factory": "sample_factory_appo.py"}
+SETTINGS = {  # what --sweep compares; the best of each is the default of its script
+    "rllib": [
+        "--workers=0 --learners=0 --threads=1",
+        "--workers=0 --learners=0 --threads=2",
+        "--workers=1 --learners=0 --threads=1",
+        "--workers=1 --learners=1 --threads=1",
+        "--workers=2 --learners=0 --threads=1",
+    ],
+    "sb3": ["--threads=1", "--threads=2", "--threads=2 --epochs=10"],
+    "sample_factory": [
+        "--mode=serial --threads=1",
+        "--mode=serial --threads=2",
+        "--mode=async --workers=1 --splits=1",
+        "--mode=async --workers=1 --splits=2",
+        "--mode=async --workers=2 --splits=1",
+    ],
+}
 
 
 def read_records(output: str) -> list[dict]:
@@ -58,33 +75,37 @@ def main() -> None:
         "--ours", action="append", default=[], help="command of ours; may be given several times"
     )
     parser.add_argument("--peers", nargs="*", choices=SCRIPTS, default=list(SCRIPTS))
+    parser.add_argument("--sweep", action="store_true", help="compare the peers' settings")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30, help="timed part of a peer's run")
     parser.add_argument("--timeout", type=float, default=600, help="seconds until a run is ended")
     parser.add_argument("--out", type=Path, help="file for the list of records")
     args = parser.parse_args()
 
-    commands = [shlex.split(command) for command in args.ours]
+    commands = [(shlex.split(command), "") for command in args.ours]
     for peer in args.peers:
         python = args.venvs / peer / "bin" / "python"
         if not python.exists():
             raise SystemExit(f"{python} does not exist; run {HERE}/setup.sh {args.venvs} {peer}")
-        commands.append([str(python), str(HERE / SCRIPTS[peer]), f"--seconds={args.seconds}"])
+        command = [str(python), str(HERE / SCRIPTS[peer]), f"--seconds={args.seconds}"]
+        for setting in SETTINGS[peer] if args.sweep else [""]:
+            commands.append((command + setting.split(), setting))
 
     samples: dict[str, list[float]] = {}
     units: dict[str, str] = {}
     for round_number in range(1, args.rounds + 1):
-        for command in commands:
+        for command, setting in commands:
             for record in run(command, args.timeout):
-                samples.setdefault(record["name"], []).append(record["value"])
-                units[record["name"]] = record["unit"]
-                print(f"round {round_number}: {record['name']} {record['value']}", file=sys.stderr)
+                name = f"{record['name']} {setting}".strip()
+                samples.setdefault(name, []).append(record["value"])
+                units[name] = record["unit"]
+                print(f"round {round_number}: {name} {record['value']}", file=sys.stderr)
 
     records = summarise(samples, units)
     for record in sorted(records, key=lambda record: -record["value"]):
         low, high = min(record["samples"]), max(record["samples"])
         print(
-            f"{record['name']:<40} {record['value']:>10.0f} {record['unit']}"
+            f"{record['name']:<72} {record['value']:>10.0f} {record['unit']}"
             f"  (median of {len(record['samples'])}, {low:.0f} to {high:.0f})"
         )
     if args.out:

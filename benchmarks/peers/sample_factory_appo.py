@@ -2,7 +2,6 @@
 
 import argparse
 import functools
-import os
 import tempfile
 
 import gymnasium as gym
@@ -76,15 +75,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--warmup", type=float, default=5)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2, help="of the serial mode")
     parser.add_argument("--envs", type=int, default=32)
     parser.add_argument("--unroll", type=int, default=20)
-    parser.add_argument("--serial", action="store_true", help="everything in one process")
+    parser.add_argument(
+        "--mode",
+        choices=["serial", "async"],
+        default="serial",
+        help="serial: one process, act and learn in turn; async: separate processes",
+    )
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--splits", type=int, default=1, help="2: double-buffered sampling")
-    args, options = parser.parse_known_args()
+    args = parser.parse_args()
 
-    os.environ["OMP_NUM_THREADS"] = str(args.threads)  # for the processes that are started
     torch.set_num_threads(args.threads)
     agents = args.envs // (args.workers * args.splits)
     register_env("catch", functools.partial(make_catch, agents))
@@ -96,8 +99,8 @@ def main() -> None:
             "experiment": "bench",
             "train_dir": directory,
             "device": "cpu",
-            "serial_mode": args.serial,
-            "async_rl": not args.serial,
+            "serial_mode": args.mode == "serial",
+            "async_rl": args.mode == "async",
             "batched_sampling": True,
             "num_workers": args.workers,
             "worker_num_splits": args.splits,
@@ -117,7 +120,7 @@ def main() -> None:
             "experiment_summaries_interval": 10**6,
         }
         arguments = [f"--{key}={value}" for key, value in settings.items()]
-        arguments += ["--decoder_mlp_layers", str(WIDTH), *options]
+        arguments += ["--decoder_mlp_layers", str(WIDTH)]
         sf_parser, _ = parse_sf_args(arguments)
         _, runner = make_runner(parse_full_cfg(sf_parser, arguments))
         watch = Stopwatch(args.warmup, args.seconds)

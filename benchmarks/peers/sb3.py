@@ -82,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--warmup", type=float, default=5)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--envs", type=int, default=32)
     parser.add_argument("--unroll", type=int, default=20)
     parser.add_argument("--epochs", type=int, default=1, help="the library's default is 10")

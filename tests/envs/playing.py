@@ -19,13 +19,14 @@ BATCH = 5
 Policy = Callable[[Environment, Any, jax.Array], jax.Array]
 
 
-def random_policy(env: Environment, state: Any, key: jax.Array) -> jax.Array:
+def random_policy(env: Environment, state: Any, luck: jax.Array) -> jax.Array:
+    """Any action, chosen by a number from [0, 1)."""
     del state
-    return jax.random.randint(key, (), 0, env.num_actions)
+    return jnp.int32(luck * env.num_actions)
 
 
-def scripted_policy(env: Environment, state: Any, key: jax.Array) -> jax.Array:
-    del key
+def scripted_policy(env: Environment, state: Any, luck: jax.Array) -> jax.Array:
+    del luck
     return optimal_action(env, state)
 
 
@@ -36,15 +37,15 @@ def play(env: Environment, policy: Policy, seed: int, episodes: int) -> dict[str
         reset_key, actions_key = jax.random.split(key)
         state, _ = env.reset(reset_key)
 
-        def step(carry, key):
+        def step(carry, luck):
             state, over = carry
-            state, timestep = env.step(state, policy(env, state, key))
+            state, timestep = env.step(state, policy(env, state, luck))
             gathered = {"return": timestep.reward, "length": jnp.float32(1), **timestep.events}
             gathered = {name: jnp.where(over, 0.0, x) for name, x in gathered.items()}
             return (state, over | timestep.last), gathered
 
-        keys = jax.random.split(actions_key, env.episode_steps)
-        (_, over), gathered = jax.lax.scan(step, (state, jnp.bool_(False)), keys)
+        luck = jax.random.uniform(actions_key, (env.episode_steps,))
+        (_, over), gathered = jax.lax.scan(step, (state, jnp.bool_(False)), luck)
         return over, {name: jnp.sum(x) for name, x in gathered.items()}
 
     over, sums = jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(seed), episodes))

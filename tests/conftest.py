@@ -1,6 +1,9 @@
 """Strictness for the whole test run: shapes, dtypes and ranks are checked everywhere."""
 
+import os
+
 import jax
+import pytest
 from jaxtyping import install_import_hook
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -8,3 +11,17 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # Every annotated function of the package is checked at run time while the tests run.
 _hook = install_import_hook("synthetic_returns", "beartype.beartype")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps compiled programs from test to test and run to run: compiling takes most of the time.
+
+    As environment variables, so that the processes which tests start share them.
+    """
+    cache = getattr(config, "cache", None)  # -p no:cacheprovider switches it off
+    if cache is not None:
+        directory = str(cache.mkdir("jax"))
+        jax.config.update("jax_compilation_cache_dir", directory)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = directory
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"

@@ -101,7 +101,7 @@ class Learner:
         grads, (memory, metrics) = grad(state.agent, state.memory, trajectory, c_t)
         updates, optimizer = make_optimizer(self.config).update(grads, state.optimizer)
         agent = eqx.apply_updates(state.agent, updates)
-        metrics["grad_norm"] = optax.global_norm(grads)
+        metrics["grad_norm"] = optax.tree.norm(grads)
         return LearnerState(agent, optimizer, memory), metrics
 
     def loss(

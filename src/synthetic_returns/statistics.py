@@ -13,15 +13,17 @@ __all__ = ["EpisodeStatistics"]
 class EpisodeStatistics(eqx.Module):
     """Sums over the running episodes, and over those that finished since the last report.
 
+    With several seeds trained as one, every array has an axis for them in front.
+
     Attributes:
       running: what each running episode has gathered so far, by name; ``[B]``.
       finished: the same, summed over all finished episodes.
       episodes: how many finished.
     """
 
-    running: Events
-    finished: Events
-    episodes: Float[Array, ""]
+    running: dict[str, Float[Array, "*seeds batch"]]
+    finished: dict[str, Float[Array, "*seeds"]]
+    episodes: Float[Array, "*seeds"]
 
     @classmethod
     def zero(cls, timestep: TimeStep) -> "EpisodeStatistics":

@@ -1,0 +1,211 @@
+"""The learner: what an unroll teaches, and what it must not."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.config import Config
+from synthetic_returns.learner import Learner
+from synthetic_returns.types import StepType, TimeStep, Trajectory
+from tests.agent.counting import ACTIONS, CountingEnv
+
+TIME, BATCH = 9, 2
+LAST = 4  # where the first episode of the unrolls below ends
+
+SMALL: dict[str, Any] = {
+    "num_envs": BATCH,
+    "unroll_length": TIME,
+    "channels": (),
+    "torso_sizes": (6,),
+    "policy_size": 5,
+    "sa_sizes": (5, 5),
+    "alpha": 0.5,
+}
+
+
+def make_config(*, lstm_size=4, **settings) -> Config:
+    return Config(task_name="counting", task=CountingEnv(), lstm_size=lstm_size, **SMALL | settings)
+
+
+def make_arrays(seed=0) -> dict[str, np.ndarray]:
+    """An unroll in which an episode ends at step LAST and the next begins; it is off policy."""
+    rng = np.random.default_rng(seed)
+    step_type = np.full((TIME + 1, BATCH), StepType.MID, np.int8)
+    step_type[LAST], step_type[LAST + 1] = StepType.LAST, StepType.FIRST
+    discount = np.ones((TIME + 1, BATCH), np.float32)
+    discount[LAST] = 0
+    reward = rng.normal(size=(TIME + 1, BATCH)).astype(np.float32)
+    reward[LAST + 1] = 0
+    return {
+        "step_type": step_type,
+        "discount": discount,
+        "reward": reward,
+        "observation": rng.normal(size=(TIME + 1, BATCH, 3)).astype(np.float32),
+        "action": rng.integers(ACTIONS, size=(TIME, BATCH)).astype(np.int32),
+        "logits": rng.normal(size=(TIME, BATCH, ACTIONS)).astype(np.float32),
+    }
+
+
+def make_trajectory(arrays, core) -> Trajectory:
+    arrays = {name: jnp.asarray(x) for name, x in arrays.items()}
+    action, logits = arrays.pop("action"), arrays.pop("logits")
+    return Trajectory(TimeStep(**arrays, events={}), action, logits, core)
+
+
+def gradients(config, arrays):
+    """Of the parameters, and of the observations: what each step of the unroll teaches."""
+    return _gradients(Learner(config), Learner(config).init(jax.random.key(0)), arrays)
+
+
+@eqx.filter_jit
+def _gradients(learner, state, arrays):
+    def loss(agent_and_observation):
+        agent, observation = agent_and_observation
+        core = agent.network.initial_state(BATCH)
+        trajectory = make_trajectory(arrays | {"observation": observation}, core)
+        return learner.loss(agent, state.memory, trajectory, None)[0]
+
+    return eqx.filter_grad(loss)((state.agent, jnp.asarray(arrays["observation"])))
+
+
+def changed(arrays, **changes):
+    """A copy in which ``name=(index, value)`` has been set."""
+    copies = {name: x.copy() for name, x in arrays.items()}
+    for name, (index, value) in changes.items():
+        copies[name][index] = value
+    return copies
+
+
+def assert_same(one, two):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), one, two)
+
+
+def differ(one, two):
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)
+    return any(not np.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in pairs)
+
+
+@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"two_stage": True}])
+def test_the_step_from_one_episode_to_the_next_teaches_nothing(settings):
+    config, arrays = make_config(**settings), make_arrays()
+    junk = {
+        "action": (arrays["action"] + 1) % ACTIONS,
+        "logits": arrays["logits"] + [5, 0, -5],
+        "reward": arrays["reward"] + 100,
+        "discount": 1 - arrays["discount"],
+    }
+
+    def spoiled(source):
+        """Everything about the transition out of this step, and the reward and discount of it."""
+        return changed(
+            arrays,
+            action=(source, junk["action"][source]),
+            logits=(source, junk["logits"][source]),
+            reward=(source + 1, junk["reward"][source + 1]),
+            discount=(source + 1, junk["discount"][source + 1]),
+        )
+
+    want = gradients(config, arrays)
+    assert_same(gradients(config, spoiled(LAST)), want)
+    assert differ(gradients(config, spoiled(LAST - 1)), want)
+    assert differ(gradients(config, spoiled(LAST + 1)), want)
+
+
+@pytest.mark.parametrize("truncated", [True, False])
+def test_truncation_bootstraps_and_termination_does_not(truncated):
+    """The value of the terminal observation counts only if the episode was cut off."""
+    config = make_config(sr=False)
+    arrays = changed(make_arrays(), discount=(LAST, 1 if truncated else 0))
+    other_end = changed(arrays, observation=(LAST, 3.0))
+    same_steps = np.r_[0:LAST]
+    one, two = (gradients(config, case)[1][same_steps] for case in (arrays, other_end))
+    assert differ(one, two) == truncated
+
+
+@pytest.mark.parametrize("blocked", [True, False])
+def test_a_blocked_backup_is_honoured(blocked):
+    """Behind a discount of 0 in mid-episode, as in the Chain, rewards teach nothing before it."""
+    config = make_config(sr=False, lstm_size=0)
+    arrays = changed(make_arrays(), discount=(2, 0 if blocked else 1))
+    later_reward = changed(arrays, reward=(3, 50.0))
+    one, two = (gradients(config, case)[1] for case in (arrays, later_reward))
+    assert differ(one[:2], two[:2]) == (not blocked)
+    assert differ(one[2], two[2])
+
+
+def test_synthetic_returns_pass_a_blocked_backup():
+    """They arrive with the state that earned them, so the step before it learns."""
+    arrays = changed(make_arrays(), discount=(2, 0))
+    one, two = (gradients(make_config(lstm_size=0, alpha=alpha), arrays)[1] for alpha in (0.0, 5.0))
+    assert differ(one[:2], two[:2])
+
+
+def test_without_sr_equals_sr_that_is_weighted_with_nothing():
+    arrays = make_arrays()
+    baseline = gradients(make_config(sr=False), arrays)
+    weightless = gradients(make_config(sa_cost=0.0, alpha=0.0), arrays)
+    assert_same(weightless[0].network, baseline[0].network)
+    assert baseline[0].sa_model is None
+    assert differ(gradients(make_config(), arrays)[0].network, baseline[0].network)
+
+
+def test_credit_from_elsewhere_is_added_to_the_reward():
+    """``alpha * c_t + beta * r_t`` of the destination, for instance c_t = 2 with alpha 0.5."""
+    arrays = make_arrays()
+    config = make_config(credit="episodic", beta=0.25)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    assert state.memory is state.agent.sa_model is None
+    core = state.agent.network.initial_state(BATCH)
+    c_t = jnp.full((TIME, BATCH), 2.0)
+
+    @eqx.filter_jit
+    def loss(learner, arrays, c_t):
+        return learner.loss(state.agent, None, make_trajectory(arrays, core), c_t)[0]
+
+    by_hand = changed(arrays, reward=(slice(1, None), 0.25 * arrays["reward"][1:] + 0.5 * 2))
+    want = loss(Learner(dataclasses.replace(config, sr=False)), by_hand, None)
+    assert loss(learner, arrays, c_t) == pytest.approx(float(want), rel=1e-5)
+
+
+def test_the_loss_is_a_sum_over_valid_transitions():
+    """Twice the same episodes, twice the loss: IMPALA's epsilon is meant for sums."""
+    config = make_config(sr=False)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    arrays = make_arrays()
+    twice = {name: np.concatenate([x, x], axis=1) for name, x in arrays.items()}
+
+    @eqx.filter_jit
+    def loss(arrays):
+        core = state.agent.network.initial_state(arrays["reward"].shape[1])
+        return learner.loss(state.agent, None, make_trajectory(arrays, core), None)
+
+    (once, (_, metrics)), (double, _) = loss(arrays), loss(twice)
+    assert double == pytest.approx(2 * float(once), rel=1e-5)
+    # 9 transitions in each of 2 rows, less the one that leaves the end of an episode.
+    mean = metrics["loss/policy"] + 0.5 * metrics["loss/value"] - 0.01 * metrics["policy/entropy"]
+    assert once == pytest.approx(16 * float(mean), rel=1e-4)
+
+
+def test_an_update_descends_and_fills_the_memory():
+    config = make_config(learning_rate=1e-3)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
+    update = eqx.filter_jit(learner.update)
+    after, metrics = update(state, trajectory)
+    assert after.memory is not None
+    # Behind the start of the second episode, states LAST + 1 up to TIME - 1 were stored.
+    np.testing.assert_array_equal(after.memory.steps, [TIME - 1 - LAST] * BATCH)
+    assert metrics["grad_norm"] > 0
+    losses = []
+    for _ in range(40):
+        state, metrics = update(eqx.tree_at(lambda s: s.memory, state, after.memory), trajectory)
+        losses.append(float(metrics["loss/sa"]))
+    assert losses[-1] < 0.9 * losses[0]

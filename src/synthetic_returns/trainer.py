@@ -22,6 +22,7 @@ from synthetic_returns.traces import TraceRecorder, trace_points
 __all__ = [
     "Progress",
     "TrainingStopped",
+    "difference",
     "load_agent",
     "load_agent_and_credit",
     "train",
@@ -163,14 +164,15 @@ def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
         if dataclasses.replace(before, steps=config.steps) != config:
             run.close()
             raise RunError(
-                f"{out} was started with other settings ({_difference(before, config)}); "
+                f"{out} was started with other settings ({difference(before, config)}); "
                 "resume it with its own, or choose another --out"
             )
         return run
     return Run.create(out, config.to_dict(), sys.argv)
 
 
-def _difference(before: Config, now: Config) -> str:
+def difference(before: Config, now: Config) -> str:
+    """Names the settings in which two configurations differ."""
     a, b = before.to_dict(), now.to_dict()
     return ", ".join(f"{k}: {a[k]!r} then, {b[k]!r} now" for k in a if a[k] != b[k])
 

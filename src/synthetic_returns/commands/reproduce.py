@@ -3,9 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
+
+if TYPE_CHECKING:
+    from synthetic_returns.reproduction.study import Study
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,5 +51,25 @@ def main(arguments: Sequence[str]) -> None:
     if parsed.seeds is not None:
         check_positive("seeds", parsed.seeds)
         studies = [study.with_seeds(parsed.seeds) for study in studies]
-    figures = reproduce(studies, runs=parsed.runs or Path(f"runs/reproduce{suffix}"), out=out)
-    print_results(out, figures)
+    runs = parsed.runs or Path(f"runs/reproduce{suffix}")
+    _check_settings(studies, runs)
+    print_results(out, reproduce(studies, runs=runs, out=out))
+
+
+def _check_settings(studies: Sequence["Study"], runs: Path) -> None:
+    """Refuses runs that were made with other settings, so that one table shows one method."""
+    from synthetic_returns.commands.train import configuration
+    from synthetic_returns.config import Config
+    from synthetic_returns.reproduction.experiment import unique_jobs
+    from synthetic_returns.runs import Run, RunError
+    from synthetic_returns.trainer import difference
+
+    for job in unique_jobs([e for study in studies for e in study.experiments], runs):
+        if not (job.out / "config.json").exists():
+            continue
+        now, before = configuration(job.arguments), Config.from_dict(Run.open(job.out).config)
+        if before != now:
+            raise RunError(
+                f"{job.out} was made with other settings ({difference(before, now)}); "
+                "delete it to train it again, or keep it and choose another --runs"
+            )

@@ -71,6 +71,12 @@ def main(arguments: Sequence[str]) -> None:
     print_summaries(runs)
 
 
+def configuration(arguments: Sequence[str]) -> Config:
+    """What a command line means, without training."""
+    task, rest = _take_task(list(arguments))
+    return _parse(task, rest)[1]
+
+
 def _take_task(arguments: list[str]) -> tuple[str | None, list[str]]:
     """The task, if the command line begins with one."""
     if arguments[0].startswith("-"):

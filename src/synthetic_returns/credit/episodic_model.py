@@ -109,6 +109,6 @@ class EpisodicModel(eqx.Module):
 
 def _time_features(time: Int[Array, "time"], longest: int) -> Float[Array, "time size"]:
     """Sines and cosines of the time since the episode began, from fast to one turn an episode."""
-    turns = 2.0 ** jnp.arange(max(2, (2 * longest).bit_length()))
+    turns = 2.0 ** jnp.arange(max(2, (2 * longest).bit_length()), dtype=jnp.float32)
     angle = jnp.pi * time[:, None].astype(jnp.float32) / turns[None]
     return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=-1)

@@ -64,9 +64,10 @@ def _draw_steps(ax: Axes, experiment: Experiment, outcomes: Outcomes) -> None:
             ax.scatter(at, place, marker=marker, color=run.arm.colour, s=28, alpha=0.8)
     ax.set_yticks(range(len(outcomes)), [runs[0].arm.label for runs in outcomes.values()])
     ax.set_ylim(len(outcomes) - 0.5, -0.5)
-    ax.set_xlim(left=0)
-    ax.set_title(f"{experiment.title}: steps to solve (cross: not solved)", fontsize=8)
+    ax.set_title(experiment.title)
     steps_axis(ax)
+    ax.set_xlabel("million steps to solve it; cross: not solved")
+    ax.set_xlim(0, 1.04 * experiment.steps)
 
 
 STUDY = Study("ablation", "one choice of the episodic learner removed at a time", EXPERIMENTS, draw)

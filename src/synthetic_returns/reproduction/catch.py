@@ -4,12 +4,11 @@ from pathlib import Path
 
 from synthetic_returns.reproduction.curves import draw_curves
 from synthetic_returns.reproduction.experiment import NO_SR, SR, Bar, Experiment
-from synthetic_returns.reproduction.outcome import Outcomes
 from synthetic_returns.reproduction.study import Results, Study
 from synthetic_returns.reproduction.style import new_figure, save
 from synthetic_returns.reproduction.traces import draw_traces
 
-__all__ = ["CATCH_DELAYED_20", "DELAYED", "STANDARD", "STUDY", "draw_catch"]
+__all__ = ["CATCH_DELAYED_20", "DELAYED", "STANDARD", "STUDY"]
 
 STANDARD = tuple(
     Experiment(
@@ -25,12 +24,13 @@ STANDARD = tuple(
     )
     for runs in (10, 20, 40)
 )
+CATCH_20 = STANDARD[1]
 
 
 def _delayed(runs: int, steps: int, solved: float, quick_steps: int | None = None) -> Experiment:
     return Experiment(
         name=f"catch-delayed-{runs}",
-        title=f"Catch with delayed rewards, {runs} runs",
+        title=f"Delayed Catch, {runs} runs",
         task="catch-delayed",
         flags=("--task.runs", str(runs)),
         steps=steps,
@@ -49,47 +49,35 @@ DELAYED = (_delayed(10, 500_000, 0.98), CATCH_DELAYED_20, _delayed(40, 2_500_000
 
 def draw(results: Results, out: Path) -> list[Path]:
     """The main figure, and the one over the number of runs."""
-    figures = []
-    if {"catch-20", "catch-delayed-20"} & results.keys():
-        figures.append(draw_catch(results, out / "catch.png"))
+    figures = [_draw_catch(results, out / "catch.png")]
     rows = [[e for e in row if e.name in results] for row in (STANDARD, DELAYED)]
     if all(len(row) == len(STANDARD) for row in rows):
         figure = new_figure(4.6)
         for axes, row in zip(figure.subplots(2, 3, sharey=True), rows, strict=True):
             for ax, experiment in zip(axes, row, strict=True):
-                _draw_share(ax, experiment, results[experiment.name])
-        figure.axes[-1].legend(loc="center right")
+                draw_curves(
+                    ax, results[experiment.name], "success", label="",
+                    title=experiment.title, solved=experiment.solved, top=1.0,
+                )  # fmt: skip
+                ax.set_ylabel("share caught" if ax is axes[0] else "")
+        lines = figure.axes[0].get_legend_handles_labels()
+        figure.legend(*lines, loc="outside lower center", ncols=2)
         figures.append(save(figure, out / "catch-runs.png"))
     return figures
 
 
-def draw_catch(results: Results, path: Path) -> Path:
+def _draw_catch(results: Results, path: Path) -> Path:
     """Learning curves with immediate and with delayed rewards, and three example episodes."""
-    shown = [e for e in (STANDARD[1], CATCH_DELAYED_20) if e.name in results]
-    figure = new_figure(5)
+    figure = new_figure(5.2)
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
-    for ax, experiment in zip(above.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-        runs = 20
+    for ax, experiment in zip(above.subplots(1, 2), (CATCH_20, CATCH_DELAYED_20), strict=True):
         draw_curves(
-            ax,
-            results[experiment.name],
-            "catch",
-            label=f"caught, of {runs}",
-            title=experiment.title,
-            solved=experiment.solved * runs,
-            top=runs,
-        )
+            ax, results[experiment.name], "catch", label="balls caught", title=experiment.title,
+            solved=20 * experiment.solved, top=20.0,
+        )  # fmt: skip
     above.axes[-1].legend(loc="center right")
-    draw_traces(below.subplots(1, 3, sharey=True), results[shown[-1].name]["sr"][0])
+    draw_traces(below, results[CATCH_DELAYED_20.name]["sr"][0])
     return save(figure, path)
-
-
-def _draw_share(ax, experiment: Experiment, outcomes: Outcomes) -> None:
-    draw_curves(
-        ax, outcomes, "success", label="share caught", title=experiment.title,
-        solved=experiment.solved, top=1,
-    )  # fmt: skip
-    ax.title.set_fontsize(8)
 
 
 STUDY = Study("catch", "immediate and delayed rewards, 10 to 40 runs", (*STANDARD, *DELAYED), draw)

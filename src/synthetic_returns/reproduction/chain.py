@@ -24,8 +24,8 @@ CHAIN = Experiment(
     credited="trigger",
     bars=(
         Bar("sr", "eval_success", at_least=0.98),
-        Bar("sr", "c_ratio_learning", at_least=5),
-        Bar("sr", "c_ratio_end", at_least=5),
+        Bar("sr", "c_ratio_learning", at_least=5.0),
+        Bar("sr", "c_ratio_end", at_least=5.0),
         Bar("no-sr", "eval_success", at_most=0.05),
     ),
 )
@@ -39,7 +39,7 @@ def draw(results: Results, out: Path) -> list[Path]:
     figure = new_figure(2.9)
     curves, states = figure.subplots(1, 2)
     draw_curves(
-        curves, outcomes, "success", label="success", title="Chain", solved=CHAIN.solved, top=1
+        curves, outcomes, "success", label="success", title="Chain", solved=CHAIN.solved, top=1.0
     )
     curves.legend(loc="center right")
     _draw_states(states, outcomes["sr"], out / "chain" / "contributions.csv")
@@ -64,9 +64,9 @@ def _draw_states(ax: Axes, runs: list[Outcome], record: Path) -> None:
         ax.plot(states, mean, color=colour, marker="o", markersize=3, label=label)
         ax.fill_between(states, mean - std, mean + std, color=colour, alpha=0.25, linewidth=0)
     ax.axvline(trigger, color="#666666", linestyle="--", linewidth=1, label="trigger")
-    ax.set_title("Synthetic return of each state")
+    ax.set_title("Synthetic return of each state, mean ± std of seeds", fontsize=9)
     ax.set_xlabel("state, counted from the start to the right")
-    ax.set_ylabel("c, mean and standard deviation of seeds")
+    ax.set_ylabel("synthetic return c")
     ax.set_xticks(states)
     ax.legend(loc="upper left")
     write_csv(record, rows)

@@ -20,16 +20,16 @@ def draw(results: Results, out: Path) -> list[Path]:
     """Both learning curves, and where synthetic returns are given in an episode."""
     outcomes = results[DEMO.name]
     balls = outcomes["sr"][0].config["task"]["runs"]
-    figure = new_figure(3)
+    figure = new_figure(3.0)
     curves, trace = figure.subplots(1, 2)
     draw_curves(
         curves, outcomes, "catch", label=f"balls caught, of {balls}",
-        title="Catch, all rewards at the end", solved=DEMO.solved * balls, top=balls,
+        title="Catch, all rewards at the end", solved=DEMO.solved * balls, top=float(balls),
     )  # fmt: skip
     curves.legend(loc="center right")
     draw_trace(trace, outcomes["sr"][0].example_traces()[-1], "Synthetic return in one episode")
     trace.set_ylabel("synthetic return c")
-    trace.legend(loc="upper right", fontsize=7)
+    trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
     return [save(figure, out / FIGURE)]
 
 

@@ -24,9 +24,9 @@ KEY_TO_DOOR = Experiment(
     credited="key",
     bars=(
         Bar("sr", "eval_door", at_least=0.98),
-        Bar("sr", "eval_apple", at_least=21),
+        Bar("sr", "eval_apple", at_least=21.0),
         Bar("no-sr", "eval_door", at_most=0.3),
-        Bar("no-sr", "eval_apple", at_least=20),
+        Bar("no-sr", "eval_apple", at_least=20.0),
     ),
 )
 VARIANTS = (
@@ -39,7 +39,7 @@ VARIANTS = (
         credited="key",
         bars=(
             Bar("sr", "eval_door", at_least=0.98),
-            Bar("sr", "c_ratio_end", at_least=1),
+            Bar("sr", "c_ratio_end", at_least=1.0),
             Bar("no-sr", "eval_door", at_most=0.5),
         ),
     ),
@@ -73,19 +73,17 @@ def draw(results: Results, out: Path) -> list[Path]:
     figures = []
     if "key-to-door" in results:
         outcomes = results["key-to-door"]
-        figure = new_figure(5)
+        figure = new_figure(5.2)
         above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
         apples, door = above.subplots(1, 2)
         draw_curves(apples, outcomes, "apple", label="apples taken", title="Key-to-Door: apples")
         apples.set_ylim(bottom=0)
         draw_curves(
             door, outcomes, "door", label="door opened", title="Key-to-Door: door", solved=0.98,
-            top=1,
+            top=1.0,
         )  # fmt: skip
         door.legend(loc="center right")
-        axes = below.subplots(1, 3, sharey=True)
-        draw_traces(axes, outcomes["sr"][0])
-        _shade(axes, outcomes["sr"][0])
+        _shade(draw_traces(below, outcomes["sr"][0]), outcomes["sr"][0])
         figures.append(save(figure, out / "key-to-door.png"))
     variants = [e for e in VARIANTS if e.name in results]
     if variants:
@@ -95,12 +93,12 @@ def draw(results: Results, out: Path) -> list[Path]:
             outcomes = results[experiment.name]
             draw_curves(
                 curves, outcomes, "success", label="success", title=experiment.title,
-                solved=experiment.solved, top=1,
+                solved=experiment.solved, top=1.0,
             )  # fmt: skip
             run = outcomes["sr"][0]
             draw_trace(trace, run.example_traces()[-1], "an episode at the end")
             trace.set_ylabel("synthetic return c")
-            trace.legend(loc="upper right", fontsize=7)
+            trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
             _shade([trace], run)
         rows[0][0].legend(loc="center right")
         figures.append(save(figure, out / "key-to-door-variants.png"))

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+from synthetic_returns.envs.registry import find_task
 from synthetic_returns.reproduction.catch import CATCH_DELAYED_20
 from synthetic_returns.reproduction.curves import draw_curves
 from synthetic_returns.reproduction.experiment import Arm
@@ -39,23 +40,25 @@ EXPERIMENTS = tuple(
 
 
 def draw(results: Results, out: Path) -> list[Path]:
-    """Success over steps on a logarithmic axis: both settings, and when the paper solved it."""
-    figure = new_figure(3.2)
-    published = {
-        row["experiment"]: row["env_steps"] for row in read_paper_results() if row["arm"] == "sr"
-    }
+    """Success over steps on a logarithmic axis: both settings, and what was published."""
+    figure = new_figure(3.4)
     for ax, experiment, ours in zip(figure.subplots(1, 2), EXPERIMENTS, OURS, strict=True):
         outcomes = results[experiment.name] | results.get(ours.name, {})
         draw_curves(
-            ax, outcomes, "success", label="success", title=ours.title, solved=ours.solved, top=1
+            ax, outcomes, "success", label="success", title=ours.title, solved=ours.solved, top=1.0
         )
         ax.set_xscale("log")
         ax.set_xlabel("environment steps")
         ax.set_xlim(2e4, 1e8)
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:.0e}".replace("e+0", "e"))
-        if published[ours.name] == published[ours.name]:
-            ax.axvline(published[ours.name], color="#9c4a00", linestyle=":", label="the paper")
-    figure.axes[0].legend(loc="upper left", fontsize=7)
+        for row in read_paper_results():
+            if (row["experiment"], row["arm"]) == (ours.name, "sr") and row["env_steps"] > 0:
+                best = find_task(ours.task).optimal_return if row["measure"] == "return" else 1
+                colour = ARMS["sr"].colour
+                ax.plot(row["env_steps"], row["value"] / best, "*", color=colour, markersize=11,
+                        label="published")  # fmt: skip
+    lines = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside lower center", ncols=3, fontsize=8)
     return [save(figure, out / "paper.png")]
 
 

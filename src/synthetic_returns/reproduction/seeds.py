@@ -38,7 +38,7 @@ def draw(results: Results, out: Path) -> list[Path]:
         curves, solved = column
         draw_curves(
             curves, outcomes, "success", label="success", title=experiment.title,
-            solved=experiment.solved, top=1,
+            solved=experiment.solved, top=1.0,
         )  # fmt: skip
         _draw_solved(solved, outcomes["sr"])
         solved.sharex(curves)

@@ -16,7 +16,8 @@ class Solving:
 
     Attributes:
       row: index of the row.
-      lowest: the smallest smoothed success from there on.
+      lowest: the smallest smoothed success since the threshold was first reached; smaller than
+        95 % of it if the task was solved, lost and solved again.
     """
 
     row: int
@@ -55,5 +56,5 @@ def find_solving(success: np.ndarray, threshold: float) -> Solving | None:
     reached = np.flatnonzero(smoothed[lasting_from:] >= threshold)
     if not len(reached):
         return None
-    row = int(lasting_from + reached[0])
-    return Solving(row, float(smoothed[row:].min()))
+    first_reached = np.flatnonzero(smoothed >= threshold)[0]
+    return Solving(int(lasting_from + reached[0]), float(smoothed[first_reached:].min()))

@@ -34,7 +34,7 @@ def draw(results: Results, out: Path) -> list[Path]:
     for ax, experiment in zip(figure.subplots(1, 2), EXPERIMENTS, strict=True):
         draw_curves(
             ax, results[experiment.name], "success", label="success", title=experiment.title,
-            solved=KEPT, top=1,
+            solved=KEPT, top=1.0,
         )  # fmt: skip
     return [save(figure, out / "stability.png")]
 

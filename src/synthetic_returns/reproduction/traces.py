@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
 
 from synthetic_returns.reproduction.outcome import Outcome
 from synthetic_returns.traces import Trace
@@ -37,13 +38,15 @@ def draw_trace(ax: Axes, trace: Trace, title: str = "") -> None:
     ax.set_xlim(0, len(trace.c) - 1)
 
 
-def draw_traces(axes: Sequence[Axes], outcome: Outcome) -> None:
+def draw_traces(figure: FigureBase, outcome: Outcome) -> list[Axes]:
     """Draws three example episodes: early in learning, in the middle of it, and late."""
+    axes = list(figure.subplots(1, 3, sharey=True))
     for ax, letter, trace in zip(axes, "ABC", outcome.example_traces(), strict=False):
         title = f"{letter}: at {trace.step / 1e6:.2f} M steps, return {trace.reward.sum():g}"
         draw_trace(ax, trace, title)
     axes[0].set_ylabel("synthetic return c")
-    axes[-1].legend(loc="upper right", fontsize=7)
+    figure.legend(*axes[-1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return axes
 
 
 def shade_phases(ax: Axes, lengths: Sequence[int]) -> None:

@@ -1,0 +1,75 @@
+"""The commands from end to end, with budgets of seconds."""
+
+import dataclasses
+
+import pytest
+
+from synthetic_returns import traces
+from synthetic_returns.commands import demo as demo_command
+from synthetic_returns.commands import reproduce as reproduce_command
+from synthetic_returns.files import RunError
+from synthetic_returns.reproduction import demo, studies
+from synthetic_returns.reproduction.chain import CHAIN, STUDY
+from synthetic_returns.reproduction.records import read_csv
+
+
+@pytest.fixture
+def tiny_chain(monkeypatch):
+    """Chain with a budget of 30 updates."""
+    tiny = dataclasses.replace(
+        CHAIN, steps=19_200, seeds=1, flags=(*CHAIN.flags, "--eval-episodes", "20")
+    )
+    study = dataclasses.replace(STUDY, experiments=(tiny,))
+    monkeypatch.setitem(studies.STUDIES, "chain", study)
+    return tiny
+
+
+def test_reproduce_trains_records_and_reuses(tmp_path, tiny_chain, monkeypatch, capsys):
+    arguments = ["chain", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    reproduce_command.main(arguments)
+    assert (tmp_path / "out" / "chain.png").exists()
+    rows = read_csv(tmp_path / "out" / "summary.csv")
+    assert [(row["arm"], row["env_steps"]) for row in rows] == [("sr", 19_200), ("no-sr", 19_200)]
+    assert len(read_csv(tmp_path / "out" / "chain" / "no-sr-seed0.csv")) > 20
+    assert "0 of 1" in capsys.readouterr().out
+    recorded = traces.read_traces(tmp_path / "runs" / "chain" / "sr-seed0", scripted=True)
+    assert len(recorded) == 20
+
+    # Again: nothing is trained, everything is written anew.
+    def refuse(*_):
+        raise AssertionError("a finished run was started again")
+
+    monkeypatch.setattr("synthetic_returns.jobs._start", refuse)
+    (tmp_path / "out" / "chain.png").unlink()
+    reproduce_command.main(arguments)
+    assert (tmp_path / "out" / "chain.png").exists()
+
+    # With other settings, the finished runs are not passed off as new ones.
+    changed = dataclasses.replace(tiny_chain, flags=(*tiny_chain.flags, "--discount", "0.5"))
+    study = dataclasses.replace(STUDY, experiments=(changed,))
+    monkeypatch.setitem(studies.STUDIES, "chain", study)
+    with pytest.raises(RunError, match=r"discount: 0\.9 then, 0\.5 now"):
+        reproduce_command.main(arguments)
+
+
+def test_a_study_without_a_quick_version_says_so():
+    with pytest.raises(ValueError, match="'seeds' has no quick version"):
+        reproduce_command.main(["seeds", "--quick"])
+
+
+def test_the_number_of_seeds_must_be_positive():
+    with pytest.raises(ValueError, match="seeds"):
+        reproduce_command.main(["chain", "--seeds", "0"])
+
+
+def test_the_demo_leaves_a_figure_and_says_where(tmp_path, monkeypatch, capsys):
+    small = dataclasses.replace(
+        demo.DEMO, steps=6_400, flags=("--task.runs", "3", "--eval-episodes", "10")
+    )
+    monkeypatch.setattr(
+        "synthetic_returns.reproduction.demo.STUDY",
+        dataclasses.replace(demo.STUDY, experiments=(small,)),
+    )
+    demo_command.main(["--root", str(tmp_path)])
+    assert (tmp_path / "demo-001" / "demo.png").exists()
+    assert "demo-001/demo.png" in capsys.readouterr().out.replace("\n", "")

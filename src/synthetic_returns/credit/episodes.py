@@ -82,7 +82,11 @@ class EpisodeBuffer:
           slots: how many episodes are kept, at least 2.
           longest: the largest number of states in an episode.
         """
-        check_positive("slots - 1", slots - 1)
+        if slots < 2:
+            raise ValueError(
+                f"slots is {slots}; the buffer needs at least 2, one for the newest episode and one "
+                "for an older one."
+            )
         self.observation = np.zeros((slots, longest, *observation_shape), dtype)
         self.reward = np.zeros((slots, longest), np.float32)
         self.length = np.zeros(slots, np.int32)

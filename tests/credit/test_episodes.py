@@ -1,0 +1,163 @@
+"""Episodes are cut out of unrolls whole, and the buffer keeps the newest and a fair sample."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synthetic_returns.credit.episodes import Episode, EpisodeBuffer, EpisodeCutter, bucket
+from synthetic_returns.types import StepType, TimeStep
+
+LONGEST = 6
+
+
+def make_stream(rows, seed):
+    """Environments side by side whose episodes have the given lengths, and the episodes.
+
+    Every step has an observation and a reward of its own, so that nothing can be confused. What
+    the episodes should be is written down where they are made, not recomputed from the stream.
+    """
+    rng = np.random.default_rng(seed)
+    streams, episodes = [], []
+    for row, lengths in enumerate(rows):
+        steps = []
+        for length in lengths:
+            numbers = rng.choice(10**6, length + 1, replace=False)
+            kinds = [StepType.FIRST, *[StepType.MID] * (length - 1), StepType.LAST]
+            rewards = [0.0, *rng.normal(size=length)]  # of arriving
+            begin = len(steps)
+            steps += zip(kinds, numbers, rewards, strict=True)
+            observation = np.array([[row, number] for number in numbers[:-1]], np.float32)
+            reward = np.array(rewards[1:], np.float32)
+            episodes.append((row, begin + length, Episode(observation, reward)))
+        streams.append(steps)
+    return streams, episodes
+
+
+def cut_all(streams, unroll_length):
+    """Cuts the streams in unrolls; also how many steps were used."""
+    batch, total = len(streams), min(map(len, streams))
+    unrolls = (total - 1) // unroll_length
+    cutter = EpisodeCutter((2,), np.float32, batch, LONGEST)
+    found = []
+    for start in range(0, unrolls * unroll_length, unroll_length):
+        part = [stream[start : start + unroll_length + 1] for stream in streams]
+        kinds, numbers, rewards = np.moveaxis(np.array(part, np.float64), (0, 1, 2), (2, 1, 0))
+        row = np.broadcast_to(np.arange(batch), numbers.shape)
+        timestep = TimeStep(
+            step_type=jnp.asarray(kinds, jnp.int8),
+            reward=jnp.asarray(rewards, jnp.float32),
+            discount=jnp.ones(rewards.shape),
+            observation=jnp.asarray(np.stack([row, numbers], axis=-1), jnp.float32),
+            events={},
+        )
+        found += list(cutter.cut(timestep))
+    return found, unrolls * unroll_length
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    rows=st.lists(
+        st.lists(st.integers(1, LONGEST), min_size=8, max_size=12), min_size=1, max_size=3
+    ),
+    unroll_length=st.sampled_from([1, 3, 7]),
+)
+def test_no_reward_is_lost_duplicated_or_moved(rows, unroll_length):
+    streams, episodes = make_stream(rows, seed=0)
+    found, used = cut_all(streams, unroll_length)
+    finished = [(row, episode) for row, end, episode in episodes if end <= used]
+    assert len(found) == len(finished)
+    for row in range(len(rows)):
+        want = [episode for owner, episode in finished if owner == row]
+        got = [episode for episode in found if episode.observation[0, 0] == row]
+        for mine, true in zip(got, want, strict=True):
+            np.testing.assert_array_equal(mine.observation, true.observation)
+            np.testing.assert_array_equal(mine.reward, true.reward)
+
+
+def test_episodes_are_copies():
+    streams, _ = make_stream([[2, 2, 2]], seed=1)
+    found, _ = cut_all(streams, 1)
+    assert not np.array_equal(found[0].reward, found[1].reward)
+
+
+def test_a_longer_episode_than_promised_is_refused():
+    streams, _ = make_stream([[LONGEST + 1]], seed=2)
+    with pytest.raises(ValueError, match=rf"longer than {LONGEST} steps.*episode_steps"):
+        cut_all(streams, LONGEST + 1)
+
+
+def numbered(number, length=3):
+    """An episode that can be recognised."""
+    return Episode(np.full((length, 1), number, np.float32), np.full(length, number, np.float32))
+
+
+def held(buffer):
+    """The numbers of the episodes in the queue and in the archive."""
+    numbers = [
+        int(row[0]) if n else None for row, n in zip(buffer.reward, buffer.length, strict=True)
+    ]
+    queue = buffer.slots // 2
+    return numbers[:queue], [number for number in numbers[queue:] if number is not None]
+
+
+@pytest.mark.parametrize("slots", [2, 8, 9])
+def test_the_newest_are_always_held_and_nothing_twice(slots):
+    rng = np.random.default_rng(0)
+    buffer = EpisodeBuffer((1,), np.float32, slots, 5)
+    size = buffer.observation.nbytes
+    for number in range(1, 40):
+        buffer.add(numbered(number), rng)
+        queue, archive = held(buffer)
+        newest = range(max(1, number - slots // 2 + 1), number + 1)
+        assert {*queue} - {None} == {*newest}
+        assert len({*archive}) == len(archive)
+        assert not {*archive} & {*queue}
+        assert len(buffer) == min(number, slots)
+    assert buffer.observation.nbytes == size
+    assert buffer.bytes == slots * 3 * (4 + 4)
+
+
+def test_every_older_episode_is_archived_with_the_same_chance():
+    """20 old episodes, 4 places: each is there in a fifth of the cases, within 5 deviations."""
+    trials, counts = 1000, np.zeros(25)
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        buffer = EpisodeBuffer((1,), np.float32, 8, 1)
+        for number in range(1, 25):
+            buffer.add(numbered(number, 1), rng)
+        counts[held(buffer)[1]] += 1
+    old = counts[1:21] / trials
+    assert np.sum(counts[1:21]) == 4 * trials
+    assert np.all(np.abs(old - 0.2) < 5 * np.sqrt(0.2 * 0.8 / trials))
+
+
+def test_samples_are_whole_episodes_and_all_are_drawn():
+    rng = np.random.default_rng(0)
+    buffer = EpisodeBuffer((1,), np.float32, 6, 12)
+    for number in range(1, 12):
+        buffer.add(numbered(number, length=12 - number), rng)  # shorter and shorter
+    observation, reward, length = buffer.sample(200, rng)
+    assert observation.shape[:2] == reward.shape == (bucket(int(length.max()), 12), 200)
+    numbers = reward[0].astype(int)
+    assert {*numbers} == {*held(buffer)[0], *held(buffer)[1]}
+    np.testing.assert_array_equal(length, 12 - numbers)
+    for column, (number, steps) in enumerate(zip(numbers, length, strict=True)):
+        assert np.all(reward[:steps, column] == number)
+        assert np.all(observation[:steps, column] == number)
+        assert not np.any(reward[steps:, column])
+
+
+def test_few_sizes_and_little_padding():
+    lengths = range(1, 1001)
+    sizes = [bucket(length, 1000) for length in lengths]
+    assert len({*sizes}) < 40
+    for length, size in zip(lengths, sizes, strict=True):
+        assert length <= size <= 1.5 * length
+    assert bucket(7, 7) == 7
+
+
+def test_a_buffer_too_small_to_have_an_archive_is_refused():
+    with pytest.raises(ValueError, match=r"slots is 1.*at least 2"):
+        EpisodeBuffer((1,), np.float32, 1, 5)

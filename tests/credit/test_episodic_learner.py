@@ -1,0 +1,258 @@
+"""The episodic learner finds contributions that are known, and every named choice does its part."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.credit.episodes import Episode
+from synthetic_returns.credit.episodic import EpisodicLearner
+from synthetic_returns.credit.episodic_model import EpisodicModel
+from synthetic_returns.credit.options import EpisodicOptions
+
+KINDS = 4
+TRUE = np.array([1.0, 0.0, -1.0, 0.5], np.float32)  # what a state of each kind contributes
+LENGTH = 8
+SMALL = EpisodicOptions(
+    encoder_sizes=(32,),
+    head_sizes=(32,),
+    slots=256,
+    batch_size=32,
+    updates_per_episode=0.5,
+    learning_rate=3e-3,
+)
+
+
+def make_episodes(seed, number, contribution=TRUE, noise=0.0, scale=1.0):
+    """States of random kinds; the last step pays what all the states before it contributed."""
+    rng = np.random.default_rng(seed)
+    for _ in range(number):
+        kinds = rng.integers(KINDS, size=LENGTH)
+        reward = np.zeros(LENGTH, np.float32)
+        reward[-1] = contribution[kinds[:-1]].sum() + noise * rng.normal()
+        yield Episode(np.eye(KINDS, dtype=np.float32)[kinds], scale * reward)
+
+
+def make_learner(options=SMALL, seed=0):
+    return EpisodicLearner((KINDS,), LENGTH, options, key=jax.random.key(seed))
+
+
+def trained(options=SMALL, batches=60, **problem):
+    learner = make_learner(options)
+    for batch in range(batches):
+        learner.learn(make_episodes(batch, 16, **problem))
+    return learner
+
+
+def contributions(learner):
+    """What each kind of state contributes, relative to their mean: that is all the data tell."""
+    c = np.asarray(learner.contributions(jnp.eye(KINDS)))
+    return c - c.mean()
+
+
+def test_true_contributions_are_found():
+    learner = trained(noise=0.5)
+    np.testing.assert_allclose(contributions(learner), TRUE - TRUE.mean(), atol=0.15)
+    assert learner.state.trust > 0.8
+    report = learner.report()
+    assert report["explained_variance_open"] > 0.7
+    assert report["buffer_episodes"] == SMALL.slots
+
+
+def test_the_gate_opens_where_the_reward_is_uncertain():
+    learner = trained(noise=0.5)
+    episodes = list(make_episodes(1000, 20))
+    observation = jnp.asarray(np.stack([episode.observation for episode in episodes], axis=1))
+    state = learner.state
+    valid = jnp.ones(observation.shape[:2], bool)
+    g = state.model.predict(observation, valid, state.gate_scale).g
+    assert np.mean(g[-1]) > 0.7
+    assert np.mean(g[:-1]) < 0.1
+
+
+def test_noise_is_not_trusted():
+    """A reward that nothing explains: what c has fitted does not hold on new episodes."""
+    learner = trained(contribution=0 * TRUE, noise=1.0, batches=40)
+    assert 0 <= learner.state.trust < 0.35
+    blind = eqx.tree_at(lambda s: s.evidence, learner.state, jnp.array([-1.0, 1.0]))
+    assert blind.trust == 0
+    assert not np.any(blind.contribution(jnp.eye(KINDS)))
+    sure = eqx.tree_at(lambda s: s.evidence, learner.state, jnp.array([3.0, 1.0]))
+    assert sure.trust == 1
+
+
+def test_trust_can_be_switched_off():
+    options = dataclasses.replace(SMALL, trust=False)
+    assert make_learner(options).state.trust == 1
+    assert make_learner(SMALL).state.trust == 0
+
+
+def test_the_unit_of_reward_does_not_matter():
+    one, thousand = trained(noise=0.1), trained(noise=0.1, scale=1000.0)
+    np.testing.assert_allclose(contributions(thousand) / 1000, contributions(one), atol=0.15)
+    raw = trained(dataclasses.replace(SMALL, standardise=False), noise=0.1, scale=1000.0)
+    assert np.max(np.abs(contributions(raw) / 1000 - contributions(one))) > 0.4
+
+
+# One choice at a time, on the model alone.
+
+
+def make_model(**choices):
+    options = dataclasses.replace(SMALL, **choices)
+    model = EpisodicModel((KINDS,), LENGTH, options, key=jax.random.key(1))
+    return jax.tree.map(lambda x: 2 * x if eqx.is_array(x) else x, model)
+
+
+def make_batch(seed=0, batch=3):
+    rng = np.random.default_rng(seed)
+    observation = jnp.asarray(rng.normal(size=(LENGTH, batch, KINDS)), jnp.float32)
+    length = rng.integers(LENGTH // 2, LENGTH + 1, batch)
+    return observation, jnp.asarray(np.arange(LENGTH)[:, None] < length)
+
+
+def predict(model, observation, valid):
+    return eqx.filter_jit(lambda m: m.predict(observation, valid, jnp.ones(())))(model)
+
+
+def memory_gradient(model):
+    """Of the sum of what the memory predicts."""
+    observation, valid = make_batch()
+
+    @eqx.filter_jit
+    @eqx.filter_grad
+    def gradient(model):
+        memory = model.predict(observation, valid, jnp.ones(())).memory
+        return jnp.sum(jnp.square(memory - 1))
+
+    return gradient(model)
+
+
+def any_gradient(tree):
+    return any(np.any(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array)))
+
+
+def test_the_memory_is_the_gated_sum_over_earlier_states():
+    model = make_model(centred=False, time_features=False, gate="sigmoid")
+    observation, valid = make_batch()
+    got = predict(model, observation, valid)
+    c = np.asarray(model.contribution(observation), np.float64)
+    g = np.asarray(jax.nn.sigmoid(model.g(model.encoder(observation))))
+    for t in range(LENGTH):
+        want = g[t] * (c * np.asarray(valid))[:t].sum(axis=0)
+        rows = np.asarray(valid[t])
+        np.testing.assert_allclose(got.memory[t][rows], want[rows], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_centred(centred):
+    observation, valid = make_batch()
+    model = make_model(centred=centred)
+    prediction = predict(model, observation, valid)
+    mean = np.asarray(prediction.c)[np.asarray(valid)].mean()
+    assert (abs(mean) < 1e-5) == centred
+    learner = make_learner(dataclasses.replace(SMALL, centred=centred, trust=False))
+    moved = eqx.tree_at(lambda s: s.c_mean, learner.state, jnp.array(7.0))
+    shift = learner.state.contribution(observation) - moved.contribution(observation)
+    np.testing.assert_allclose(shift, 7 * learner.state.reward_scale if centred else 0, rtol=1e-4)
+
+
+@pytest.mark.parametrize("encoder_gradient", [True, False])
+def test_encoder_gradient(encoder_gradient):
+    gradient = memory_gradient(make_model(encoder_gradient=encoder_gradient))
+    assert any_gradient(gradient.encoder) == encoder_gradient
+    assert any_gradient(gradient.c)
+
+
+@pytest.mark.parametrize("gate", ["sigmoid", "variance"])
+def test_gate(gate):
+    """The sigmoid gate learns from the memory's error; the variance gate only from b's."""
+    gradient = memory_gradient(make_model(gate=gate))
+    assert any_gradient(gradient.g) == (gate == "sigmoid")
+    observation, valid = make_batch()
+    g = predict(make_model(gate=gate), observation, valid).g
+    assert np.all((g >= 0) & (g <= 1))
+
+
+@pytest.mark.parametrize("time_features", [True, False])
+def test_time_features(time_features):
+    """Told the time, b and g change while the state does not; c never knows it."""
+    observation = jnp.ones((LENGTH, 1, KINDS))
+    model = make_model(time_features=time_features)
+    got = predict(model, observation, jnp.ones((LENGTH, 1), bool))
+    for output in (got.b, got.gate_output):
+        distinct = len(np.unique(np.round(output, 5)))
+        assert distinct == (LENGTH if time_features else 1)
+    assert len(np.unique(np.round(got.c, 5))) == 1
+
+
+@pytest.mark.parametrize("two_stage", [True, False])
+def test_two_stage(two_stage):
+    """In two stages b is fitted as if there were no c."""
+    options = dataclasses.replace(
+        SMALL, gate="sigmoid", two_stage=two_stage, updates_per_episode=0.25
+    )
+    heads = []
+    for bias in (0.0, 5.0):
+        learner = make_learner(options)
+        learner.state = eqx.tree_at(
+            lambda s: s.model.c.layers[0].weight, learner.state, replace_fn=lambda w, b=bias: w + b
+        )
+        learner.learn(make_episodes(0, 4))
+        heads.append(jax.tree.map(np.asarray, eqx.filter(learner.state.model.b, eqx.is_array)))
+    same = all(
+        np.allclose(a, b, atol=1e-6)
+        for a, b in zip(jax.tree.leaves(heads[0]), jax.tree.leaves(heads[1]), strict=True)
+    )
+    assert same == two_stage
+
+
+def test_a_variance_gate_in_one_stage_is_refused():
+    with pytest.raises(ValueError, match=r"variance.*two_stage is False.*use gate 'sigmoid'"):
+        EpisodicOptions(two_stage=False)
+
+
+# The learner around it.
+
+
+def updates(learner):
+    return int(learner.state.optimizer[0].count)
+
+
+def test_as_many_updates_as_the_episodes_are_worth():
+    learner = make_learner(dataclasses.replace(SMALL, updates_per_episode=0.4))
+    for batch, total in enumerate([0, 1, 2, 2, 4]):  # 0.8, 1.6, 2.4, 2.4, 4.0 updates
+        learner.learn(make_episodes(batch, [2, 2, 2, 0, 4][batch]))
+        assert updates(learner) == total
+
+
+def test_padding_teaches_nothing():
+    """Short episodes beside long ones: what stands behind their end has no effect."""
+    model = make_model()
+    observation, valid = make_batch()
+    assert not np.all(valid)
+    junk = jnp.where(valid[..., None], observation, 9.0)
+    one, two = predict(model, observation, valid), predict(model, junk, valid)
+    for name in ("c", "b", "memory"):
+        a, b = (np.asarray(getattr(x, name))[np.asarray(valid)] for x in (one, two))
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert one.c_mean == pytest.approx(float(two.c_mean), rel=1e-5)
+
+
+def test_a_snapshot_goes_on_like_the_original():
+    original = trained(batches=3)
+    snapshot = jax.tree.map(lambda x: jnp.array(x) if eqx.is_array(x) else x, original.snapshot())
+    snapshot |= {
+        name: np.array(snapshot[name]) for name in ("observation", "reward", "length", "seen")
+    }
+    copy = make_learner()
+    copy.restore(snapshot)
+    for learner in (original, copy):
+        learner.learn(make_episodes(77, 5))
+    assert copy.updates_owed == original.updates_owed
+    for a, b in zip(
+        jax.tree.leaves(original.snapshot()), jax.tree.leaves(copy.snapshot()), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)

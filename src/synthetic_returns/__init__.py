@@ -1,11 +1,13 @@
 """Synthetic returns: long-term credit assignment for any reinforcement-learning agent.
 
 The public API; nothing else is public. Names are loaded when they are first used, so that importing
-the package, or asking the command line for help, costs nothing.
+the package, or asking the command line for help, does not load JAX.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from synthetic_returns.envs.registry import register_with_gymnasium
 
 if TYPE_CHECKING:
     from synthetic_returns.config import Config
@@ -74,3 +76,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+register_with_gymnasium()

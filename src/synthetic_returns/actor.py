@@ -8,23 +8,32 @@ from jaxtyping import Array, Float, Int, Shaped
 from synthetic_returns.envs.base import VectorEnvironment, VectorState
 from synthetic_returns.networks import AgentNetwork, LstmState
 from synthetic_returns.statistics import EpisodeStatistics
-from synthetic_returns.types import Key, TimeStep, Trajectory
+from synthetic_returns.types import Key, TimeStep, Trajectory, split_each
 
 __all__ = ["ActorState", "agent_step", "start", "unroll"]
 
 
 class ActorState(eqx.Module):
-    """Where a batch of environments and their agent stand between two unrolls."""
+    """Where a batch of environments and their agent stand between two unrolls.
+
+    Everything in it, the random keys too, has one row per environment: an environment behaves the
+    same whichever others run beside it, and the batch can be spread over devices.
+    """
 
     env: VectorState
     timestep: TimeStep
     core: LstmState | None
     statistics: EpisodeStatistics
-    key: Key
+    key: Shaped[Key, "batch"]
 
 
 def agent_step(
-    network: AgentNetwork, timestep: TimeStep, core: LstmState | None, key: Key, *, greedy: bool
+    network: AgentNetwork,
+    timestep: TimeStep,
+    core: LstmState | None,
+    key: Shaped[Key, "batch"],
+    *,
+    greedy: bool,
 ) -> tuple[Int[Array, "batch"], Float[Array, "batch actions"], LstmState | None]:
     """The agent's action in each environment: the one code path of acting and of evaluation.
 
@@ -32,27 +41,27 @@ def agent_step(
       network: the policy.
       timestep: what the environments show, ``[B]``.
       core: the recurrent state before this step.
-      key: consumed here.
+      key: one for each environment, consumed here.
       greedy: take the most probable action instead of sampling.
     """
     features = network.torso(timestep.observation)
     hidden, core = network.recur(features[None], timestep.first[None], core)
     logits, _ = network.heads(hidden[0])
-    action = jnp.argmax(logits, axis=-1) if greedy else jax.random.categorical(key, logits)
+    sample = jax.vmap(jax.random.categorical)
+    action = jnp.argmax(logits, axis=-1) if greedy else sample(key, logits)
     return action.astype(jnp.int32), logits, core
 
 
 def start(env: VectorEnvironment, network: AgentNetwork, num_envs: int, key: Key) -> ActorState:
     """Fresh environments, each at the first step of an episode."""
-    env_key, key = jax.random.split(key)
-    keys: Shaped[Key, "batch"] = jax.random.split(env_key, num_envs)
-    env_state, timestep = env.reset(keys)
+    env_key, action_key = jax.random.split(key)
+    env_state, timestep = env.reset(jax.random.split(env_key, num_envs))
     return ActorState(
         env=env_state,
         timestep=timestep,
         core=network.initial_state(num_envs),
         statistics=EpisodeStatistics.zero(timestep),
-        key=key,
+        key=jax.random.split(action_key, num_envs),
     )
 
 
@@ -67,7 +76,7 @@ def unroll(
     """Acts for ``length`` steps from where the last unroll ended."""
 
     def step(state: ActorState, _):
-        key, action_key = jax.random.split(state.key)
+        key, action_key = split_each(state.key)
         action, logits, core = agent_step(
             network, state.timestep, state.core, action_key, greedy=greedy
         )

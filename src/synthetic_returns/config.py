@@ -34,6 +34,9 @@ class Config(Generic[Task]):
     """Steps of each environment between two updates."""
     seed: int = 0
     """Seed of everything random."""
+    devices: int = 1
+    """Devices to spread the environments over; on CPU a device is a core. 0 takes all that divide
+    num_envs evenly."""
 
     # --- credit ---
     sr: bool = True

@@ -41,9 +41,15 @@ class LearnerState(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class Learner:
-    """IMPALA with synthetic returns."""
+    """IMPALA with synthetic returns.
+
+    Attributes:
+      config: the settings.
+      axis: name of the device axis that the batch is spread over, if it is.
+    """
 
     config: Config
+    axis: str | None = None
 
     def init(self, key: Key) -> LearnerState:
         """Draws the parameters."""
@@ -99,6 +105,9 @@ class Learner:
         """
         grad = eqx.filter_grad(self.loss, has_aux=True)
         grads, (memory, metrics) = grad(state.agent, state.memory, trajectory, c_t)
+        if self.axis is not None:
+            grads = jax.lax.psum(grads, self.axis)
+            metrics = jax.lax.pmean(metrics, self.axis)
         updates, optimizer = make_optimizer(self.config).update(grads, state.optimizer)
         agent = eqx.apply_updates(state.agent, updates)
         metrics["grad_norm"] = optax.tree.norm(grads)
@@ -139,10 +148,12 @@ class Learner:
                 current=(hidden if config.sa_current == "core" else features)[:-1],
                 valid=valid_tm1,
                 two_stage=config.two_stage,
+                check=False,
             )
             sa_loss, memory = association.loss, association.memory
             metrics |= {f"sa/{name}": x for name, x in association.metrics.items()}
-            c_t = agent.sa_model.contribution(features[1:])
+            c_last = agent.sa_model.contribution(features[-1:])
+            c_t = jnp.concatenate([association.c_t[1:], c_last])
 
         # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
         r_aug_t = r_t
@@ -172,9 +183,6 @@ class Learner:
             + config.entropy_cost * ent_loss
             + config.sa_cost * sa_loss
         )
-        # IMPALA sums over the transitions; the optimiser's epsilon and the clipping of gradients
-        # are meant for sums.
-        loss = loss * jnp.sum(valid_tm1, dtype=loss.dtype)
         metrics |= {
             "loss/total": loss,
             "loss/policy": pg_loss,
@@ -184,7 +192,9 @@ class Learner:
             "policy/ratio_max": jnp.max(rho_tm1),
             "reward/augmented": jnp.mean(r_aug_t),
         }
-        return loss, (memory, metrics)
+        # IMPALA sums over the transitions; the optimiser's epsilon and the clipping of gradients
+        # are meant for sums.
+        return loss * jnp.sum(valid_tm1, dtype=loss.dtype), (memory, metrics)
 
 
 def make_optimizer(config: Config) -> optax.GradientTransformation:

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from synthetic_returns.types import Events, TimeStep
@@ -16,20 +17,21 @@ class EpisodeStatistics(eqx.Module):
     With several seeds trained as one, every array has an axis for them in front.
 
     Attributes:
-      running: what each running episode has gathered so far, by name; ``[B]``.
-      finished: the same, summed over all finished episodes.
-      episodes: how many finished.
+      running: what the running episode of each environment has gathered so far, by name.
+      finished: the same, summed over the finished episodes of each environment.
+      episodes: how many finished in each environment.
     """
 
     running: dict[str, Float[Array, "*seeds batch"]]
-    finished: dict[str, Float[Array, "*seeds"]]
-    episodes: Float[Array, "*seeds"]
+    finished: dict[str, Float[Array, "*seeds batch"]]
+    episodes: Float[Array, "*seeds batch"]
 
     @classmethod
     def zero(cls, timestep: TimeStep) -> "EpisodeStatistics":
         """Before the first step."""
         running = {name: jnp.zeros_like(x) for name, x in _gathered(timestep).items()}
-        return cls(running, jax.tree.map(lambda _: jnp.zeros(()), running), jnp.zeros(()))
+        finished = jax.tree.map(jnp.zeros_like, running)
+        return cls(running, finished, jnp.zeros_like(timestep.reward))
 
     def add(self, timestep: TimeStep) -> "EpisodeStatistics":
         """Takes in one step of every environment."""
@@ -37,13 +39,10 @@ class EpisodeStatistics(eqx.Module):
         running = {name: self.running[name] + x for name, x in gathered.items()}
         last = timestep.last
         finished = {
-            name: self.finished[name] + jnp.sum(jnp.where(last, x, 0))
-            for name, x in running.items()
+            name: self.finished[name] + jnp.where(last, x, 0) for name, x in running.items()
         }
         running = jax.tree.map(lambda x: jnp.where(last, 0, x), running)
-        return EpisodeStatistics(
-            running, finished, self.episodes + jnp.sum(last, dtype=jnp.float32)
-        )
+        return EpisodeStatistics(running, finished, self.episodes + last.astype(jnp.float32))
 
     def reported(self) -> "EpisodeStatistics":
         """The same running episodes with the finished ones forgotten."""
@@ -52,10 +51,10 @@ class EpisodeStatistics(eqx.Module):
 
     def means(self) -> dict[str, float]:
         """Per finished episode: return, length and every event; empty if none finished."""
-        episodes = float(self.episodes)
+        episodes = float(np.sum(self.episodes))
         if not episodes:
             return {}
-        return {name: float(total) / episodes for name, total in self.finished.items()}
+        return {name: float(np.sum(total)) / episodes for name, total in self.finished.items()}
 
 
 def _gathered(timestep: TimeStep) -> Events:

@@ -9,8 +9,9 @@ import enum
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 __all__ = ["Events", "Key", "StepType", "TimeStep", "Trajectory"]
 
@@ -73,6 +74,12 @@ class Trajectory(eqx.Module):
     action: Int[Array, "time batch"]
     logits: Float[Array, "time batch actions"]
     core: Any
+
+
+def split_each(keys: Shaped[Key, "batch"]) -> tuple[Shaped[Key, "batch"], Shaped[Key, "batch"]]:
+    """Two new keys for each key."""
+    pairs = jax.vmap(jax.random.split)(keys)
+    return pairs[:, 0], pairs[:, 1]
 
 
 def first_step(observation: Any, event_names: tuple[str, ...]) -> TimeStep:

@@ -1,11 +1,11 @@
 import json
 
-from synthetic_returns.bench.envs import bench_envs
+from synthetic_returns.bench.envs import run
 from synthetic_returns.bench.record import Record, write_json
 
 
 def test_both_sides_of_a_task_are_measured(tmp_path):
-    records = bench_envs(["chain"], num_envs=2, steps=3, repeats=1)
+    records = run(["chain"], num_envs=2, steps=3, repeats=1)
     names = [record.name for record in records]
     assert names == ["env_steps_per_s/chain", "gym_steps_per_s/chain"]
     assert all(record.value > 0 and record.unit == "steps/s" for record in records)

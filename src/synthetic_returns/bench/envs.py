@@ -12,10 +12,10 @@ from synthetic_returns.bench.record import Record
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.envs.registry import TASKS, find_task, register_with_gymnasium
 
-__all__ = ["bench_envs"]
+__all__ = ["run"]
 
 
-def bench_envs(
+def run(
     tasks: Iterable[str] = tuple(TASKS), *, num_envs: int = 64, steps: int = 1000, repeats: int = 5
 ) -> list[Record]:
     """Measures every task.
@@ -33,9 +33,9 @@ def bench_envs(
     records = []
     for name in tasks:
         for prefix, prepare in (("env", _prepare_jax), ("gym", _prepare_gymnasium)):
-            run = prepare(name, num_envs, steps)
-            run()  # compiles, and takes the episodes out of step with each other
-            rate = num_envs * steps / min(_seconds(run) for _ in range(repeats))
+            work = prepare(name, num_envs, steps)
+            work()  # compiles, and takes the episodes out of step with each other
+            rate = num_envs * steps / min(_seconds(work) for _ in range(repeats))
             records.append(Record(f"{prefix}_steps_per_s/{name}", rate, "steps/s"))
     return records
 

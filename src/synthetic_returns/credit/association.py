@@ -47,6 +47,7 @@ def associate(
     current: Float[Array, "time batch current"] | None = None,
     valid: Bool[Array, "time batch"] | None = None,
     two_stage: bool = False,
+    check: bool = True,
 ) -> Association:
     """Eq. (basic_arch) over an unroll, in O(capacity + T) evaluations of ``c``.
 
@@ -65,11 +66,14 @@ def associate(
         unless given. A terminal state has none.
       two_stage: fit ``b`` to the reward and the memory to what ``b`` leaves (the Skiing section),
         instead of both at once.
+      check: refuse rewards that are not finite. Inside jit this costs a call to the host in every
+        pass; a trainer that watches its loss can do without.
     """
     current = features if current is None else current
     valid = jnp.ones_like(first) if valid is None else valid
     _check_inputs(memory, features, first, reward, current, valid)
-    reward = check_finite("reward", reward)
+    if check:
+        reward = check_finite("reward", reward)
 
     past = jax.lax.stop_gradient(features)
     c_t = model.contribution(past)

@@ -179,6 +179,7 @@ def _train(
 ) -> tuple[EpisodicState, dict[str, Float[Array, ""]]]:
     """One update on a batch of episodes."""
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
+    reward = discounted_return(reward, state.model.options.horizon)
     state = eqx.tree_at(
         lambda s: (s.reward_mean, s.reward_square),
         state,
@@ -241,6 +242,7 @@ def _examine(
 ) -> EpisodicState:
     """Compares predictions with episodes that were not trained on yet."""
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
+    reward = discounted_return(reward, state.model.options.horizon)
     prediction = state.model.predict(observation, valid, state.gate_scale)
     residual = state.standardised(reward) - prediction.b
     seen = jnp.stack(
@@ -250,6 +252,20 @@ def _examine(
         ]
     )
     return eqx.tree_at(lambda s: s.evidence, state, _track(state.evidence, seen))
+
+
+def discounted_return(
+    reward: Float[Array, "time batch"], discount: float
+) -> Float[Array, "time batch"]:
+    """The sum of this reward and the later ones of the episode, each step later worth less."""
+    if not discount:
+        return reward
+
+    def add(later: Float[Array, "batch"], reward: Float[Array, "batch"]):
+        total = reward + discount * later
+        return total, total
+
+    return jax.lax.scan(add, jnp.zeros_like(reward[0]), reward, reverse=True)[1]
 
 
 def _track(average: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:

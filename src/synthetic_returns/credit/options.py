@@ -23,6 +23,9 @@ class EpisodicOptions:
     """Fit b to the reward and c to what b leaves; the variance gate needs it."""
     standardise: bool = True
     """Measure rewards in running standard deviations from their running mean."""
+    horizon: float = 0.0
+    """Discount of the rewards that follow: the target is the discounted return of the episode from
+    here on; 0 is the paper's target, the reward of this step alone."""
     trust: bool = True
     """Scale alpha by how far predictions held on episodes that were not yet trained on."""
 

@@ -1,12 +1,13 @@
 """The fused engine: environments, actor and learner in one process, the environments inside jit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from synthetic_returns import actor
@@ -14,11 +15,17 @@ from synthetic_returns.actor import ActorState
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodes import EpisodeCutter
 from synthetic_returns.credit.episodic import EpisodicLearner, EpisodicState
+from synthetic_returns.devices import AXIS, device_mesh
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.learner import Learner, LearnerState
 from synthetic_returns.types import Trajectory
 
 __all__ = ["FusedEngine"]
+
+# How data lies on several devices: alike on all, or spread over its first or second axis.
+ALIKE, ROWS, COLUMNS = PartitionSpec(), PartitionSpec(AXIS), PartitionSpec(None, AXIS)
+LEARNER: Any = LearnerState(agent=ALIKE, optimizer=ALIKE, memory=ROWS)  # type: ignore[arg-type]
+TRAJECTORY: Any = Trajectory(timestep=COLUMNS, action=COLUMNS, logits=COLUMNS, core=ROWS)  # type: ignore[arg-type]
 
 
 class FusedEngine:
@@ -27,6 +34,9 @@ class FusedEngine:
     Unroll and update are compiled apart and called from Python: on CPU a loop around both would be
     slower. Nothing waits for the device but the episodic learner, which keeps whole episodes on
     the host, and reports.
+
+    Over several devices, each steps its share of the environments with a copy of the parameters,
+    and gradients are summed: the same numbers as on one device, up to rounding.
     """
 
     def __init__(self, config: Config, seeds: Sequence[int]):
@@ -34,17 +44,28 @@ class FusedEngine:
         self.config = config
         self.steps_per_update = config.num_envs * config.unroll_length
         self._env = VectorEnvironment(config.task)
-        self._learner = Learner(config)
+        self._mesh = device_mesh(config.devices, config.num_envs)
+        self._learner = Learner(config, axis=AXIS if self._mesh else None)
         self._many = len(seeds) > 1
+        if self._many and self._mesh:
+            raise ValueError(
+                f"devices is {config.devices} with {len(seeds)} seeds; several seeds are trained as "
+                "one computation on one device: set devices to 1, or train the seeds one by one."
+            )
         states = [self._init(seed) for seed in seeds]
-        self._learner_state, self._actor_state = _stack(states) if self._many else states[0]
+        self._set_states(states)
         self._credit = (
             [_EpisodicCredit(config, seed) for seed in seeds] if _episodic(config) else []
         )
         self._metrics: dict[str, Float[Array, "*seeds"]] = {}
-        over_seeds = eqx.filter_vmap if self._many else lambda function: function
-        self._unroll = eqx.filter_jit(over_seeds(self._unroll_one), donate="all-except-first")
-        self._update = eqx.filter_jit(over_seeds(self._learner.update), donate="all")
+        unroll, update = self._unroll_one, self._learner.update
+        if self._many:
+            unroll, update = eqx.filter_vmap(unroll), eqx.filter_vmap(update)
+        if self._mesh:
+            unroll = self._spread(unroll, (ALIKE, ROWS), (ROWS, TRAJECTORY))
+            update = self._spread(update, (LEARNER, TRAJECTORY, COLUMNS), (LEARNER, ALIKE))
+        self._unroll = eqx.filter_jit(unroll, donate="all-except-first")
+        self._update = eqx.filter_jit(update, donate="all")
 
     def step(self) -> None:
         """One unroll of every environment and one update from it."""
@@ -90,10 +111,22 @@ class FusedEngine:
 
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
         """Goes on from the snapshots of every seed."""
-        pairs = [(snapshot["learner"], snapshot["actor"]) for snapshot in snapshots]
-        self._learner_state, self._actor_state = _stack(pairs) if self._many else pairs[0]
+        self._set_states([(snapshot["learner"], snapshot["actor"]) for snapshot in snapshots])
         for credit, snapshot in zip(self._credit, snapshots, strict=bool(self._credit)):
             credit.restore(snapshot["credit"][0])
+
+    def _set_states(self, states: Sequence[tuple[LearnerState, ActorState]]) -> None:
+        learner_state, actor_state = _stack(states) if self._many else states[0]
+        if self._mesh:
+            learner_state = _place(self._mesh, learner_state, LEARNER)
+            actor_state = _place(self._mesh, actor_state, ROWS)
+        self._learner_state, self._actor_state = learner_state, actor_state
+
+    def _spread(self, function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
+        """The function on every device's share of the batch."""
+        return jax.shard_map(
+            function, mesh=self._mesh, in_specs=takes, out_specs=gives, check_vma=False
+        )
 
     @property
     def _count(self) -> int:
@@ -166,3 +199,9 @@ def _episodic(config: Config) -> bool:
 
 def _stack(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *trees)
+
+
+def _place(mesh: Mesh, tree: Any, specs: Any) -> Any:
+    """Puts a pytree where its specification, a prefix of it, says."""
+    specs = jax.tree.broadcast(specs, tree, is_leaf=lambda x: isinstance(x, PartitionSpec))
+    return jax.tree.map(lambda x, spec: jax.device_put(x, NamedSharding(mesh, spec)), tree, specs)

@@ -9,18 +9,17 @@ __all__ = ["parameters_table", "tasks_table"]
 
 def tasks_table() -> Table:
     """Every task: what it is, what it shows, how long it takes, what can be earned."""
-    table = Table(title="Tasks")
-    for heading in ("name", "what to do", "Gymnasium id"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("observation", "actions", "steps", "random", "optimal"):
-        table.add_column(heading, justify="right")
+    table = Table(title="Tasks", padding=(0, 0, 0, 1))
+    table.add_column("name", no_wrap=True)
+    table.add_column("what to do")
+    for heading in ("sees", "actions", "steps", "random", "optimal"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for task in TASKS.values():
         env = task.make()
         table.add_row(
             task.name,
             task.description,
-            task.gymnasium_id,
-            " x ".join(str(size) for size in env.observation_shape),
+            "x".join(str(size) for size in env.observation_shape),
             str(env.num_actions),
             str(env.episode_steps),
             f"{task.random_return:.4g}",
@@ -31,7 +30,7 @@ def tasks_table() -> Table:
 
 def parameters_table(task: Task) -> Table:
     """The parameters of a task with their defaults, and what its events mean."""
-    table = Table(title=task.name, caption=task.description)
+    table = Table(title=f"{task.name} ({task.gymnasium_id})", caption=task.description)
     for heading in ("", "name", "default or meaning"):
         table.add_column(heading)
     for name, default in task.parameters().items():

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from synthetic_returns.config import Config
+from synthetic_returns.learner import Learner
 from synthetic_returns.presets import preset
-from synthetic_returns.traces import Trace, read_traces, trace_points
+from synthetic_returns.traces import Trace, TraceRecorder, read_traces, trace_points
 from synthetic_returns.trainer import load_agent_and_credit, train
 
 
@@ -97,8 +98,10 @@ def test_credit_of_the_agents_own_model(tmp_path, current):
 
 
 def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):
-    run = train(tiny("key-to-door", "fast", sr=False, steps=640, traces=1), out=tmp_path / "run")
-    (trace,) = read_traces(run.path, scripted=True)
+    config = tiny("key-to-door", "fast", sr=False)
+    agent = Learner(config).init(jax.random.key(0)).agent
+    TraceRecorder(config).record(tmp_path, 0, 0, agent, None)
+    (trace,) = read_traces(tmp_path, scripted=True)
     assert np.isnan(trace.c).all()
     # The scripted policy opens the door, and so ends the episode, after two steps in front of it.
     assert len(trace.reward) == 15 + 60 + 2 + 1

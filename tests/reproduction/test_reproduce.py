@@ -11,6 +11,7 @@ from synthetic_returns.files import RunError
 from synthetic_returns.reproduction import demo, studies
 from synthetic_returns.reproduction.chain import CHAIN, STUDY
 from synthetic_returns.reproduction.records import read_csv
+from tests.reproduction.fake_runs import fake_experiment
 
 
 @pytest.fixture
@@ -31,7 +32,9 @@ def test_reproduce_trains_records_and_reuses(tmp_path, tiny_chain, monkeypatch, 
     rows = read_csv(tmp_path / "out" / "summary.csv")
     assert [(row["arm"], row["env_steps"]) for row in rows] == [("sr", 19_200), ("no-sr", 19_200)]
     assert len(read_csv(tmp_path / "out" / "chain" / "no-sr-seed0.csv")) > 20
-    assert "0 of 1" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "0 of 1" in printed
+    assert "chain no-sr: eval_success ≤ 0.05: 1 of 1" in printed
     recorded = traces.read_traces(tmp_path / "runs" / "chain" / "sr-seed0", scripted=True)
     assert len(recorded) == 20
 
@@ -63,13 +66,11 @@ def test_the_number_of_seeds_must_be_positive():
 
 
 def test_the_demo_leaves_a_figure_and_says_where(tmp_path, monkeypatch, capsys):
-    small = dataclasses.replace(
-        demo.DEMO, steps=6_400, flags=("--task.runs", "3", "--eval-episodes", "10")
-    )
-    monkeypatch.setattr(
-        "synthetic_returns.reproduction.demo.STUDY",
-        dataclasses.replace(demo.STUDY, experiments=(small,)),
-    )
+    def pretend(jobs):
+        assert [job.out.parents[2] for job in jobs] == [tmp_path / "demo-001"] * 2
+        fake_experiment(demo.DEMO, tmp_path / "demo-001" / "runs")
+
+    monkeypatch.setattr("synthetic_returns.reproduction.run.run_jobs", pretend)
     demo_command.main(["--root", str(tmp_path)])
     assert (tmp_path / "demo-001" / "demo.png").exists()
-    assert "demo-001/demo.png" in capsys.readouterr().out.replace("\n", "")
+    assert "demo-001/demo.png" in capsys.readouterr().out

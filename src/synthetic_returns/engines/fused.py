@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from synthetic_returns import actor
@@ -24,8 +24,6 @@ __all__ = ["FusedEngine"]
 
 # How data lies on several devices: alike on all, or spread over its first or second axis.
 ALIKE, ROWS, COLUMNS = PartitionSpec(), PartitionSpec(AXIS), PartitionSpec(None, AXIS)
-LEARNER: Any = LearnerState(agent=ALIKE, optimizer=ALIKE, memory=ROWS)  # type: ignore[arg-type]
-TRAJECTORY: Any = Trajectory(timestep=COLUMNS, action=COLUMNS, logits=COLUMNS, core=ROWS)  # type: ignore[arg-type]
 
 
 class FusedEngine:
@@ -62,8 +60,9 @@ class FusedEngine:
         if self._many:
             unroll, update = eqx.filter_vmap(unroll), eqx.filter_vmap(update)
         if self._mesh:
-            unroll = self._spread(unroll, (ALIKE, ROWS), (ROWS, TRAJECTORY))
-            update = self._spread(update, (LEARNER, TRAJECTORY, COLUMNS), (LEARNER, ALIKE))
+            learner, trajectory = self._learner_layout(), self._trajectory_layout()
+            unroll = self._spread(unroll, (ALIKE, ROWS), (ROWS, trajectory))
+            update = self._spread(update, (learner, trajectory, COLUMNS), (learner, ALIKE))
         self._unroll = eqx.filter_jit(unroll, donate="all-except-first")
         self._update = eqx.filter_jit(update, donate="all")
 
@@ -116,11 +115,29 @@ class FusedEngine:
             credit.restore(snapshot["credit"][0])
 
     def _set_states(self, states: Sequence[tuple[LearnerState, ActorState]]) -> None:
-        learner_state, actor_state = _stack(states) if self._many else states[0]
+        self._learner_state, self._actor_state = _stack(states) if self._many else states[0]
         if self._mesh:
-            learner_state = _place(self._mesh, learner_state, LEARNER)
-            actor_state = _place(self._mesh, actor_state, ROWS)
-        self._learner_state, self._actor_state = learner_state, actor_state
+            layout = (self._learner_layout(), jax.tree.map(lambda _: ROWS, self._actor_state))
+            self._learner_state, self._actor_state = jax.tree.map(
+                lambda x, spec: jax.device_put(x, NamedSharding(self._mesh, spec)),
+                (self._learner_state, self._actor_state),
+                layout,
+            )
+
+    def _learner_layout(self) -> Any:
+        """Parameters are alike on all devices; each has the memory of its own environments."""
+        state = self._learner_state
+        layout = jax.tree.map(lambda _: ALIKE, state)
+        rows = jax.tree.map(lambda _: ROWS, state.memory)
+        return eqx.tree_at(lambda s: s.memory, layout, rows, is_leaf=lambda x: x is None)
+
+    def _trajectory_layout(self) -> Any:
+        """Time comes first, so the batch is the second axis, but of the core's state."""
+        network = self._learner_state.agent.network
+        _, trajectory = jax.eval_shape(self._unroll_one, network, self._actor_state)
+        layout = jax.tree.map(lambda _: COLUMNS, trajectory)
+        rows = jax.tree.map(lambda _: ROWS, trajectory.core)
+        return eqx.tree_at(lambda t: t.core, layout, rows, is_leaf=lambda x: x is None)
 
     def _spread(self, function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
         """The function on every device's share of the batch."""
@@ -199,9 +216,3 @@ def _episodic(config: Config) -> bool:
 
 def _stack(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *trees)
-
-
-def _place(mesh: Mesh, tree: Any, specs: Any) -> Any:
-    """Puts a pytree where its specification, a prefix of it, says."""
-    specs = jax.tree.broadcast(specs, tree, is_leaf=lambda x: isinstance(x, PartitionSpec))
-    return jax.tree.map(lambda x, spec: jax.device_put(x, NamedSharding(mesh, spec)), tree, specs)

@@ -18,6 +18,7 @@ PAPER: dict[str, Any] = {
     # RL setup: mini-batch [32, 64], unroll [10, 60], entropy cost [1e-3, 1e-2], discount
     # [0.8, 0.99], alpha [0.01, 0.5], beta 1.
     "num_envs": 32,
+    "devices": 0,
     "unroll_length": 20,
     "entropy_cost": 1e-2,
     "discount": 0.9,

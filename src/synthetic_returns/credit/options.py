@@ -23,7 +23,7 @@ class EpisodicOptions:
     """Fit b to the reward and c to what b leaves; the variance gate needs it."""
     standardise: bool = True
     """Measure rewards in running standard deviations from their running mean."""
-    horizon: float = 0.0
+    horizon: float = 0.9
     """Discount of the rewards that follow: the target is the discounted return of the episode from
     here on; 0 is the paper's target, the reward of this step alone."""
     trust: bool = True

@@ -4,6 +4,7 @@ from synthetic_returns.reproduction import (
     ablation,
     catch,
     chain,
+    impala,
     key_to_door,
     paper,
     seeds,
@@ -18,7 +19,7 @@ ALL = "all"
 FIGURES = (chain.STUDY, catch.STUDY, key_to_door.STUDY)  # what the paper shows: "all"
 STUDIES = {
     study.name: study
-    for study in (*FIGURES, paper.STUDY, ablation.STUDY, seeds.STUDY, stability.STUDY)
+    for study in (*FIGURES, impala.STUDY, paper.STUDY, ablation.STUDY, seeds.STUDY, stability.STUDY)
 }
 EXPERIMENTS = {e.name: e for study in STUDIES.values() for e in study.experiments}
 

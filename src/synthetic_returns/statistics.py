@@ -46,8 +46,9 @@ class EpisodeStatistics(eqx.Module):
 
     def reported(self) -> "EpisodeStatistics":
         """The same running episodes with the finished ones forgotten."""
-        finished = jax.tree.map(jnp.zeros_like, self.finished)
-        return EpisodeStatistics(self.running, finished, jnp.zeros_like(self.episodes))
+        # Times zero, and not zeros: the result stays on the devices where the sums are.
+        finished, episodes = jax.tree.map(lambda x: x * 0, (self.finished, self.episodes))
+        return EpisodeStatistics(self.running, finished, episodes)
 
     def means(self) -> dict[str, float]:
         """Per finished episode: return, length and every event; empty if none finished."""

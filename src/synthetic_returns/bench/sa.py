@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float

@@ -47,8 +47,8 @@ class FusedEngine:
         self._many = len(seeds) > 1
         if self._many and self._mesh:
             raise ValueError(
-                f"devices is {config.devices} with {len(seeds)} seeds; several seeds are trained as "
-                "one computation on one device: set devices to 1, or train the seeds one by one."
+                f"devices is {config.devices} with {len(seeds)} seeds; several seeds are trained "
+                "as one computation on one device: set devices to 1, or train them one by one."
             )
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)

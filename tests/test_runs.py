@@ -273,3 +273,15 @@ def test_importing_runs_is_light():
     program = f"import sys, synthetic_returns.runs; print({heavy} & set(sys.modules))"
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert output.stdout.strip() == b"set()"
+
+
+def test_changed_settings_are_what_the_next_one_reads(path):
+    Run.create(path, CONFIG, COMMAND).close()
+    with pytest.raises(RunError, match="reading only"):
+        Run.open(path).change_config(CONFIG)
+    with Run.open(path, write=True) as run:
+        run.change_config(CONFIG | {"learning_rate": 1e-3})
+        created = run.created
+    again = Run.open(path)
+    assert again.config == CONFIG | {"learning_rate": 1e-3}
+    assert (again.command, again.created) == (COMMAND, created)

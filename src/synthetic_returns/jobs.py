@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from synthetic_returns.files import RunError
 from synthetic_returns.metrics import read_metrics
 from synthetic_returns.progress import describe
+from synthetic_returns.runs import Run, RunError
 
 __all__ = ["Job", "JobFailed", "run_jobs"]
 
@@ -42,8 +42,16 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether it has left its result."""
-        return (self.out / "summary.json").exists()
+        """Whether it has left its result, and that of as many steps."""
+        try:
+            return Run.open(self.out).summary()["env_steps"] >= self.steps
+        except (OSError, RunError):
+            return False
+
+    @property
+    def log(self) -> Path:
+        """What its process prints."""
+        return self.out.with_name(f"{self.out.name}.log")
 
     def command(self) -> list[str]:
         """The command line; it goes on where an earlier attempt stopped."""
@@ -84,7 +92,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int | None = None) -> None:
 
 def _start(job: Job, core: int) -> subprocess.Popen:
     job.out.parent.mkdir(parents=True, exist_ok=True)
-    with job.out.with_suffix(".log").open("ab") as log:
+    with job.log.open("ab") as log:
         process = subprocess.Popen(job.command(), stdout=log, stderr=log)
     # A process of its own core needs no thread pool; two that share both cores slow each other.
     os.sched_setaffinity(process.pid, {core})
@@ -93,10 +101,9 @@ def _start(job: Job, core: int) -> subprocess.Popen:
 
 def _check(job: Job, process: subprocess.Popen) -> None:
     if process.returncode != 0:
-        log = job.out.with_suffix(".log")
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+        tail = "\n".join(job.log.read_text(errors="replace").splitlines()[-15:])
         raise JobFailed(
-            f"{job.name} ended with code {process.returncode}; its last words ({log}):\n{tail}"
+            f"{job.name} ended with code {process.returncode}; its last words ({job.log}):\n{tail}"
         )
 
 

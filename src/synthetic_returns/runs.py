@@ -88,6 +88,20 @@ class Run:
         document = _read_config(path)
         return cls(path, document, _acquire_lock(path) if write else None)
 
+    def change_config(self, config: Mapping[str, Any]) -> None:
+        """Records other settings, for instance that the run goes on for longer than planned."""
+        self._check_writable()
+        document = {
+            "format": FORMAT,
+            "version": self.version,
+            "command": self.command,
+            "created": self.created,
+            "config": config,
+        }
+        text = json.dumps(document, indent=2, default=_to_plain)
+        write_atomically(self.path / _CONFIG, text)
+        self.config = json.loads(text)["config"]
+
     def metrics(self, resume_step: int | None) -> MetricsWriter:
         """Opens the metrics for writing; see ``MetricsWriter`` for ``resume_step``."""
         self._check_writable()

@@ -98,7 +98,9 @@ def train_seeds(
                     for index, (run, c) in enumerate(zip(runs, configs, strict=True)):
                         agent, credit = engine.agent(index), engine.credit(index)
                         recorder.record(run.path, step, c.seed, agent, credit)
-                if step - logged >= config.log_every or step >= config.steps:
+                # At fixed steps, so that an interrupted run reports at the same ones.
+                before = step - engine.steps_per_update
+                if step // config.log_every > before // config.log_every or step >= config.steps:
                     rows = engine.report()
                     rate = (step - logged) / clock.lap()
                     logged = step
@@ -114,9 +116,11 @@ def train_seeds(
                 save()
         if step < config.steps:
             raise TrainingStopped(
-                f"stopped at step {step:,} of {config.steps:,}; continue with --resume {runs[0].path}"
+                f"stopped at step {step:,} of {config.steps:,}; "
+                f"continue with --resume {runs[0].path}"
             )
 
+        wall_s = clock.total()
         for index, run in enumerate(runs):
             agent = engine.agent(index)
             seed = configs[index].seed
@@ -128,8 +132,8 @@ def train_seeds(
                     "sr": config.sr,
                     "seed": seed,
                     "env_steps": step,
-                    "wall_s": clock.total(),
-                    "steps_per_s": step / clock.total(),
+                    "wall_s": wall_s,
+                    "steps_per_s": step / wall_s,
                     "eval": result.summary(),
                 }
             )
@@ -167,6 +171,7 @@ def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
                 f"{out} was started with other settings ({difference(before, config)}); "
                 "resume it with its own, or choose another --out"
             )
+        run.change_config(config.to_dict())
         return run
     return Run.create(out, config.to_dict(), sys.argv)
 
@@ -200,8 +205,8 @@ def _check_sane(row: dict[str, float], step: int, run: Run, saved: int) -> None:
         if not math.isfinite(row[name]) or abs(row[name]) > EXPLODED:
             remedy = f"the checkpoint of step {saved} is kept" if saved else "nothing was saved yet"
             raise TrainingStopped(
-                f"{name} is {row[name]} at step {step} of {run.path}: training diverged and {remedy}; "
-                "try a smaller --learning-rate or --alpha."
+                f"{name} is {row[name]} at step {step} of {run.path}: training diverged and "
+                f"{remedy}; try a smaller --learning-rate or --alpha."
             )
 
 

@@ -33,12 +33,15 @@ def make_config(*, lstm_size=4, **settings) -> Config:
 
 
 def make_arrays(seed=0) -> dict[str, np.ndarray]:
-    """An unroll in which an episode ends at step LAST and the next begins; it is off policy."""
+    """An off-policy unroll in which an episode ends and the next begins.
+
+    The first row is terminated, the second truncated.
+    """
     rng = np.random.default_rng(seed)
     step_type = np.full((TIME + 1, BATCH), StepType.MID, np.int8)
     step_type[LAST], step_type[LAST + 1] = StepType.LAST, StepType.FIRST
     discount = np.ones((TIME + 1, BATCH), np.float32)
-    discount[LAST] = 0
+    discount[LAST, 0] = 0
     reward = rng.normal(size=(TIME + 1, BATCH)).astype(np.float32)
     reward[LAST + 1] = 0
     return {
@@ -111,6 +114,7 @@ def test_the_step_from_one_episode_to_the_next_teaches_nothing(settings):
         )
 
     want = gradients(config, arrays)
+    assert not np.any(want[1][LAST])
     assert_same(gradients(config, spoiled(LAST)), want)
     assert differ(gradients(config, spoiled(LAST - 1)), want)
     assert differ(gradients(config, spoiled(LAST + 1)), want)
@@ -152,6 +156,26 @@ def test_without_sr_equals_sr_that_is_weighted_with_nothing():
     assert_same(weightless[0].network, baseline[0].network)
     assert baseline[0].sa_model is None
     assert differ(gradients(make_config(), arrays)[0].network, baseline[0].network)
+
+
+def test_arriving_in_a_state_earns_its_contribution():
+    """The agent's own c, of the states arrived in, acts like the same c from elsewhere."""
+    arrays = make_arrays()
+    config = make_config(sa_cost=0.0)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    agent, core = state.agent, state.agent.network.initial_state(BATCH)
+    without = eqx.tree_at(lambda a: a.sa_model, agent, None)
+
+    @eqx.filter_jit
+    def both():
+        trajectory = make_trajectory(arrays, core)
+        c = agent.sa_model.contribution(agent.network.torso(trajectory.timestep.observation))
+        own = learner.loss(agent, state.memory, trajectory, None)[0]
+        return own, learner.loss(without, None, trajectory, c[1:])[0]
+
+    own, given = both()
+    assert own == pytest.approx(float(given), rel=1e-5)
 
 
 def test_credit_from_elsewhere_is_added_to_the_reward():

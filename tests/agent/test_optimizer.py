@@ -1,6 +1,7 @@
 """Where epsilon stands in each optimiser, to the last digit, and when gradients are clipped."""
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +20,7 @@ def steps(config, gradients):
     updates = []
     for gradient in gradients:
         update, state = optimizer.update(jnp.float32(gradient), state)
-        updates.append(float(update))
+        updates.append(np.asarray(update).item())
     return updates
 
 
@@ -61,6 +62,6 @@ def test_gradients_are_clipped_by_their_common_norm(limit, seen):
     config = dataclasses.replace(PAPER, max_grad_norm=limit, epsilon=1e8, learning_rate=1e4)
     optimizer = make_optimizer(config)
     gradient = {"a": jnp.array([3.0]), "b": jnp.array(4.0)}
-    update, _ = optimizer.update(gradient, optimizer.init(gradient))
+    update: Any = optimizer.update(gradient, optimizer.init(gradient))[0]
     got = np.array([update["a"][0], update["b"]])  # -lr / sqrt(eps) = -1 times the gradient
     np.testing.assert_allclose(got, -np.array([3, 4]) * seen / 5, rtol=1e-5)

@@ -1,5 +1,7 @@
 """V-trace against the sums of the IMPALA paper, against rlax, and its two zeros."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from synthetic_returns.vtrace import vtrace
 
-CLIPS = {"clip_rho": 1.1, "clip_c": 0.9, "clip_pg_rho": 1.4}
+CLIPS: dict[str, Any] = {"clip_rho": 1.1, "clip_c": 0.9, "clip_pg_rho": 1.4}
 
 
 def make_inputs(seed, time, batch):
@@ -24,7 +26,7 @@ def make_inputs(seed, time, batch):
     }
 
 
-def to_jax(inputs):
+def to_jax(inputs) -> dict[str, Any]:
     return {name: jnp.asarray(x, jnp.float32) for name, x in inputs.items()}
 
 

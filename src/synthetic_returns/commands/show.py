@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from synthetic_returns.runs import Run
 
@@ -12,7 +12,16 @@ __all__ = ["print_summaries"]
 
 def print_summaries(runs: Sequence[Run]) -> None:
     """One row per finished run."""
-    table = Table("run", "seed", "steps", "wall s", "steps/s", "return", "95 %", "success")
+    table = Table(
+        Column("run", overflow="fold"),
+        "seed",
+        "steps",
+        "wall s",
+        "steps/s",
+        "return",
+        "95 %",
+        "success",
+    )
     for run in runs:
         summary = run.summary()
         result = summary["eval"]

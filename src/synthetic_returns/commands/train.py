@@ -4,10 +4,11 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 import tyro
 
+from synthetic_returns.checks import check_positive
 from synthetic_returns.config import Config
 from synthetic_returns.envs.registry import TASKS, find_task
 from synthetic_returns.presets import PRESETS, preset
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
     from synthetic_returns.commands.show import print_summaries
 
     if parsed.seeds > 1:
-        runs = _train_seeds(parsed, config, task, rest)
+        runs = _train_seeds(parsed, config, rest)
     else:
         from synthetic_returns.progress import TrainingProgress
         from synthetic_returns.trainer import train
@@ -78,7 +79,8 @@ def configuration(arguments: Sequence[str]) -> Config:
 
 
 def _take_task(arguments: list[str]) -> tuple[str | None, list[str]]:
-    """The task, if the command line begins with one."""
+    """The task, if the command line begins with one; values apart from the names of their flags."""
+    arguments = _split(arguments, "--preset", "--resume", "--out", "--seeds", "--seed")
     if arguments[0].startswith("-"):
         return None, arguments
     return find_task(arguments[0]).name, arguments[1:]
@@ -86,92 +88,122 @@ def _take_task(arguments: list[str]) -> tuple[str | None, list[str]]:
 
 def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
     """Reads the flags on top of the preset, or of the run that goes on."""
-    before, rest = _earlier_run(rest)
+    rest = _complete_resume(rest)
+    earlier = _earlier_runs(rest)
     name, rest = _take_preset(rest)
-    if before is not None:
-        base = Config.from_dict(before.config)
-        if task not in (None, base.task_name):
-            raise ValueError(
-                f"{before.path} trains {base.task_name}, not {task}; name no other task."
-            )
+    if earlier:
+        base = _earlier_config(earlier[0], task, name)
     elif task is None:
-        raise ValueError("--resume names no run to go on with; begin with a task: train TASK ...")
+        raise ValueError(
+            "there is no task and no run to go on with; begin with a task (train TASK ...), or "
+            "name an existing run (train --resume RUN)."
+        )
     else:
         base = preset(task, name or "fast")
+    presets = "|".join(PRESETS[base.task_name])
     parsed: Arguments = tyro.cli(
         Arguments[type(base.task)],
         args=rest,
-        default=Arguments(config=base),
-        prog=f"synthetic-returns train {base.task_name} [--preset {'|'.join(PRESETS[base.task_name])}]",
-        description=f"Trains an agent on {base.task_name}: {find_task(base.task_name).description}.",
+        default=Arguments(config=base, seeds=max(1, len(earlier))),
+        prog=f"synthetic-returns train {base.task_name} [--preset {presets}]",
+        description=f"Trains an agent: {find_task(base.task_name).description}.",
         config=(tyro.conf.AvoidSubcommands, tyro.conf.HelptextFromCommentsOff),
     )
+    check_positive("seeds", parsed.seeds)
     return parsed, parsed.config
 
 
-def _earlier_run(rest: list[str]) -> tuple[Run | None, list[str]]:
-    """The run that --resume names, if it exists; ``--out RUN --resume`` names it too."""
+def _complete_resume(rest: list[str]) -> list[str]:
+    """``--out RUN --resume`` means ``--resume RUN``."""
     if "--resume" not in rest:
-        return None, rest
+        return rest
     at = rest.index("--resume")
-    if at + 1 == len(rest) or rest[at + 1].startswith("-"):
-        if "--out" not in rest:
-            raise ValueError("--resume needs the run directory to go on with: --resume RUN")
-        out = rest.index("--out")
-        rest = [x for i, x in enumerate(rest) if i not in (at, out, out + 1)] + [
-            "--resume",
-            rest[out + 1],
-        ]
-        at = len(rest) - 2
-    path = Path(rest[at + 1])
-    return (Run.open(path) if path.exists() else None), rest
+    if at + 1 < len(rest) and not rest[at + 1].startswith("-"):
+        return rest
+    out = rest.index("--out") if "--out" in rest[:-1] else None
+    if out is None:
+        raise ValueError("--resume needs the run directory to go on with: --resume RUN")
+    kept = [x for i, x in enumerate(rest) if i not in (at, out, out + 1)]
+    return [*kept, "--resume", rest[out + 1]]
+
+
+def _earlier_runs(rest: list[str]) -> list[Run]:
+    """The run that --resume names, or the runs of all seeds in it; none if it is to be started."""
+    if "--resume" not in rest:
+        return []
+    path = Path(rest[rest.index("--resume") + 1])
+    if not path.exists():
+        return []
+    seeds = [Run.open(config.parent) for config in path.glob("seed-*/config.json")]
+    return sorted(seeds, key=lambda run: run.config["seed"]) or [Run.open(path)]
+
+
+def _earlier_config(run: Run, task: str | None, preset_name: str | None) -> Config:
+    config = Config.from_dict(run.config)
+    for what, given, was in (
+        ("task", task, config.task_name),
+        ("preset", preset_name, config.preset),
+    ):
+        if given not in (None, was):
+            raise ValueError(
+                f"{run.path} was started with the {what} {was!r}, not {given!r}; leave the {what} "
+                "out to go on with it, or choose another --out."
+            )
+    return config
 
 
 def _take_preset(rest: list[str]) -> tuple[str | None, list[str]]:
-    for i, argument in enumerate(rest):
-        if argument == "--preset" and i + 1 < len(rest):
-            return rest[i + 1], rest[:i] + rest[i + 2 :]
-        if argument.startswith("--preset="):
-            return argument.removeprefix("--preset="), rest[:i] + rest[i + 1 :]
-    return None, rest
+    if "--preset" not in rest[:-1]:
+        return None, rest
+    at = rest.index("--preset")
+    return rest[at + 1], rest[:at] + rest[at + 2 :]
 
 
-def _train_seeds(parsed: Arguments, config: Config, task: str | None, rest: list[str]) -> list[Run]:
+def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run]:
     """One run per seed, in directories side by side."""
     import jax
 
     folder = parsed.resume or parsed.out
     if folder is None:
         folder = default_run_path("runs", config.task_name, config.preset, "seeds")
-    seeds = range(config.seed, config.seed + parsed.seeds)
-    outs = [folder / f"seed-{seed}" for seed in seeds]
+    configs = [
+        dataclasses.replace(config, seed=seed)
+        for seed in range(config.seed, config.seed + parsed.seeds)
+    ]
+    outs = [folder / f"seed-{c.seed}" for c in configs]
+    resume = parsed.resume is not None
     if jax.default_backend() != "cpu":
         from synthetic_returns.trainer import train_seeds
 
-        configs = [dataclasses.replace(config, seed=seed) for seed in seeds]
-        return train_seeds(configs, outs, resume=parsed.resume is not None)
+        return train_seeds(configs, outs, resume=resume)
 
     from synthetic_returns.jobs import Job, run_jobs
 
+    for c, out in zip(configs, outs, strict=True):
+        if not (resume and out.exists()):
+            Run.create(out, c.to_dict(), sys.argv).close()
     flags = _without(rest, "--seeds", "--seed", "--out", "--resume")
-    jobs = [
-        Job(f"{config.task_name} seed {seed}", (config.task_name, *flags, "--seed", str(seed)),
-            out, config.steps)
-        for seed, out in zip(seeds, outs, strict=True)
-    ]  # fmt: skip
-    run_jobs(jobs)
+    run_jobs(
+        [
+            Job(f"{c.task_name} seed {c.seed}", (c.task_name, *flags), out, c.steps)
+            for c, out in zip(configs, outs, strict=True)
+        ]
+    )
     return [Run.open(out) for out in outs]
+
+
+def _split(arguments: list[str], *names: str) -> list[str]:
+    """Writes ``--name=value`` of these flags as two arguments."""
+    parts = [x.split("=", 1) if x.split("=")[0] in names else [x] for x in arguments]
+    return [x for part in parts for x in part]
 
 
 def _without(arguments: list[str], *names: str) -> list[str]:
     """The arguments without some flags and their values."""
     kept: list[str] = []
-    skip: Any = False
+    skip = False
     for argument in arguments:
-        if skip:
-            skip = False
-        elif argument in names:
-            skip = True
-        elif argument.split("=")[0] not in names:
+        if not skip and argument not in names:
             kept.append(argument)
+        skip = not skip and argument in names
     return kept

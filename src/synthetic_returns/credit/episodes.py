@@ -84,8 +84,8 @@ class EpisodeBuffer:
         """
         if slots < 2:
             raise ValueError(
-                f"slots is {slots}; the buffer needs at least 2, one for the newest episode and one "
-                "for an older one."
+                f"slots is {slots}; the buffer needs at least 2, one for the newest episode and "
+                "one for an older one."
             )
         self.observation = np.zeros((slots, longest, *observation_shape), dtype)
         self.reward = np.zeros((slots, longest), np.float32)

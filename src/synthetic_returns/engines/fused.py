@@ -42,14 +42,14 @@ class FusedEngine:
         self.config = config
         self.steps_per_update = config.num_envs * config.unroll_length
         self._env = VectorEnvironment(config.task)
-        self._mesh = device_mesh(config.devices, config.num_envs)
-        self._learner = Learner(config, axis=AXIS if self._mesh else None)
         self._many = len(seeds) > 1
-        if self._many and self._mesh:
+        if self._many and config.devices > 1:
             raise ValueError(
                 f"devices is {config.devices} with {len(seeds)} seeds; several seeds are trained "
                 "as one computation on one device: set devices to 1, or train them one by one."
             )
+        self._mesh = device_mesh(1 if self._many else config.devices, config.num_envs)
+        self._learner = Learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
         self._credit = (

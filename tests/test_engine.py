@@ -1,0 +1,93 @@
+"""The fused engine: repeatable, the same for one seed or many, compiled once."""
+
+import logging
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from synthetic_returns.engines.fused import FusedEngine
+from tests.small import small_config
+
+CREDIT = pytest.mark.parametrize("credit", ["unroll", "episodic"])
+
+
+def after(config, seeds, steps=4):
+    engine = FusedEngine(config, seeds)
+    for _ in range(steps):
+        engine.step()
+    reports = engine.report()
+    return [_arrays(engine.snapshot(index)) for index in range(len(seeds))], reports
+
+
+def _arrays(snapshot):
+    """All numbers of a snapshot, by path; random keys as their data."""
+    found = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(snapshot):
+        if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        if eqx.is_array_like(leaf):
+            found[jax.tree_util.keystr(path)] = np.asarray(leaf)
+    return found
+
+
+@CREDIT
+def test_the_same_seed_gives_the_same_numbers(credit):
+    config = small_config(credit)
+    (one,), (two,), (other,) = (after(config, [seed])[0] for seed in (3, 3, 4))
+    assert len(one) > 20
+    for path, array in one.items():
+        np.testing.assert_array_equal(two[path], array, err_msg=path)
+    learned = [path for path in one if "weight" in path and "learner" in path]
+    assert learned
+    for path in learned:
+        assert np.any(one[path] != other[path]), path
+
+
+@CREDIT
+def test_seeds_trained_together_equal_seeds_trained_alone(credit):
+    config = small_config(credit)
+    together, reports = after(config, [3, 4])
+    for index, seed in enumerate((3, 4)):
+        (alone,), (report,) = after(config, [seed])
+        for path, array in alone.items():
+            np.testing.assert_allclose(
+                together[index][path], array, rtol=1e-3, atol=1e-5, err_msg=path
+            )
+        assert reports[index].keys() == report.keys()
+        assert reports[index]["episode_steps"] == report["episode_steps"] == 4
+
+
+@CREDIT
+def test_nothing_is_compiled_after_the_first_steps(credit, caplog):
+    engine = FusedEngine(small_config(credit), [0])
+
+    def run():
+        for _ in range(4):
+            engine.step()
+        engine.report()
+
+    run()
+    run()  # the number of episodes that end in an unroll takes few values, all seen by now
+    with jax.log_compiles(), caplog.at_level(logging.WARNING):
+        run()
+        compiled = [record for record in caplog.records if "Compiling" in record.getMessage()]
+        assert not compiled
+        jax.jit(lambda x: x + 17)(1.0)  # does the log show compilations at all?
+        assert any("Compiling" in record.getMessage() for record in caplog.records)
+
+
+def test_a_report_covers_the_episodes_since_the_last_one():
+    engine = FusedEngine(small_config(), [0])
+    engine.step()
+    first = engine.report()[0]
+    assert first["episode_steps"] == 4  # 2 free moves, the jump and the way out
+    assert {"success", "trigger", "loss/total", "grad_norm", "sa/gate_mean"} <= first.keys()
+    assert "episode_return" not in engine.report()[0]
+
+
+def test_seeds_trained_together_are_not_spread_over_devices():
+    FusedEngine(small_config(devices=0), [0, 1])  # as many as suit: one
+    with pytest.raises(ValueError, match=r"devices is 2 with 2 seeds.*set devices to 1"):
+        FusedEngine(small_config(devices=2), [0, 1])

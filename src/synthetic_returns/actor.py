@@ -6,7 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 from synthetic_returns.envs.base import VectorEnvironment, VectorState
-from synthetic_returns.networks import AgentNetwork, LstmState
+from synthetic_returns.lstm import LstmState
+from synthetic_returns.networks import AgentNetwork
 from synthetic_returns.statistics import EpisodeStatistics
 from synthetic_returns.types import Key, TimeStep, Trajectory, split_each
 

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from synthetic_returns.linear import affine
+from synthetic_returns.lstm import LstmCore, LstmState
 from synthetic_returns.types import Key
 
-__all__ = ["AgentNetwork", "ConvTorso", "LstmCore", "LstmState", "MlpTorso", "make_torso"]
+__all__ = ["AgentNetwork", "ConvTorso", "MlpTorso", "make_torso"]
 
 
 class MlpTorso(eqx.Module):
@@ -111,52 +112,6 @@ def make_torso(
     if channels and len(observation_shape) == 3:
         return ConvTorso(observation_shape, channels, hidden, kernel=kernel, stride=stride, key=key)
     return MlpTorso(observation_shape, hidden, key=key)
-
-
-class LstmState(eqx.Module):
-    """What the recurrent core carries from step to step."""
-
-    hidden: Float[Array, "batch size"]
-    cell: Float[Array, "batch size"]
-
-
-class LstmCore(eqx.Module):
-    """An LSTM whose state is cleared where an episode starts."""
-
-    from_input: eqx.nn.Linear
-    from_hidden: eqx.nn.Linear
-    size: int = eqx.field(static=True)
-
-    def __init__(self, input_size: int, size: int, *, key: Key):
-        input_key, hidden_key = jax.random.split(key)
-        self.from_input = eqx.nn.Linear(input_size, 4 * size, key=input_key)
-        self.from_hidden = eqx.nn.Linear(size, 4 * size, use_bias=False, key=hidden_key)
-        self.size = size
-
-    def initial_state(self, batch: int) -> LstmState:
-        """The state before an episode."""
-        return LstmState(jnp.zeros((batch, self.size)), jnp.zeros((batch, self.size)))
-
-    def __call__(
-        self,
-        x: Float[Array, "time batch n_in"],
-        first: Bool[Array, "time batch"],
-        state: LstmState,
-    ) -> tuple[Float[Array, "time batch size"], LstmState]:
-        """Runs over time; the part that does not depend on the past is one matmul beforehand."""
-
-        def step(state, inputs):
-            from_x, first = inputs
-            state = jax.tree.map(lambda s: jnp.where(first[:, None], 0, s), state)
-            gates = from_x + affine(self.from_hidden, state.hidden)
-            i, f, g, o = jnp.split(gates, 4, axis=-1)
-            # A forget gate that starts out open, as is usual.
-            cell = jax.nn.sigmoid(f + 1) * state.cell + jax.nn.sigmoid(i) * jnp.tanh(g)
-            hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
-            return LstmState(hidden, cell), hidden
-
-        state, hidden = jax.lax.scan(step, state, (affine(self.from_input, x), first))
-        return hidden, state
 
 
 class AgentNetwork(eqx.Module):

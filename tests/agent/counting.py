@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from synthetic_returns.envs.base import Environment
-from synthetic_returns.networks import AgentNetwork, LstmCore, LstmState, MlpTorso
+from synthetic_returns.lstm import LstmCore, LstmState
+from synthetic_returns.networks import AgentNetwork, MlpTorso
 from synthetic_returns.types import Key, TimeStep, first_step, next_step
 
 ACTIONS = 3

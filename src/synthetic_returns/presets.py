@@ -78,7 +78,9 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         "paper": PAPER | {"steps": 5_000_000},
     },
     "key-to-door-two-keys": {
-        "fast": FAST | {"steps": 1_500_000},
+        # The penalty of a closed door comes ten steps after the choice to open it: look further.
+        "fast": FAST
+        | {"steps": 1_500_000, "discount": 0.97, "episodic": EpisodicOptions(horizon=1.0)},
         "paper": PAPER | {"steps": 5_000_000},
     },
     "key-to-door-chained": {

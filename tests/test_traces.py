@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns import actor
 from synthetic_returns.config import Config
+from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.learner import Learner
 from synthetic_returns.presets import preset
 from synthetic_returns.traces import Trace, TraceRecorder, read_traces, trace_points
@@ -95,6 +97,20 @@ def test_credit_of_the_agents_own_model(tmp_path, current):
     assert_close(trace.c, agent.sa_model.contribution(features)[:, 0])
     assert_close(trace.g[:-1], agent.sa_model.gate(seen)[:-1, 0])
     assert_close(trace.b[:-1], agent.sa_model.baseline(seen)[:-1, 0])
+
+
+def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):
+    """A fresh agent plays like a random one, which catches a ball in seven."""
+    config = tiny("catch", "fast", sr=False)
+    agent = Learner(config).init(jax.random.key(0)).agent
+    TraceRecorder(config).record(tmp_path, 0, 3, agent, None)
+    (trace,) = read_traces(tmp_path)
+    vector = VectorEnvironment(config.task)
+    state = actor.start(vector, agent.network, 8, jax.random.key(20_003))
+    _, trajectory = actor.unroll(vector, agent.network, state, config.task.episode_steps)
+    returns = trajectory.timestep.reward.sum(axis=0)
+    assert len(set(returns.tolist())) > 2
+    assert trace.reward.sum() == trace.events["catch"].sum() == returns.max()
 
 
 def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):

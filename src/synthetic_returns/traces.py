@@ -1,9 +1,9 @@
 """Traces: example episodes with what the state-associative model says about every step of them.
 
-At evenly spaced points of training, two episodes are written into a run: one that the agent plays
-(``traces/<step>.npz``) and one of the scripted policy (``traces/<step>-scripted.npz``), which
-passes the decisive states even while the agent does not find them yet. Nothing random is shared
-with training: recording changes no result.
+At evenly spaced points of training, two episodes are written into a run: the best of eight that
+the agent plays (``traces/<step>.npz``) and one of the scripted policy
+(``traces/<step>-scripted.npz``), which passes the decisive states even while the agent does not
+find them yet. Nothing random is shared with training: recording changes no result.
 """
 
 import dataclasses
@@ -26,6 +26,7 @@ from synthetic_returns.types import Key, TimeStep
 __all__ = ["Trace", "TraceRecorder", "read_traces", "trace_points"]
 
 SEED_OFFSET = 20_000  # apart from the seeds of training and of evaluation
+EPISODES = 8  # that the agent plays for one trace
 
 AGENT = ""
 SCRIPTED = "-scripted"
@@ -103,7 +104,7 @@ class TraceRecorder:
         Args:
           run: the run directory.
           step: environment steps of training so far.
-          seed: the seed of the run; all its traces start from the same first state.
+          seed: the seed of the run; all its traces start from the same states.
           agent: plays, and explains if its own model is trained (credit: unroll).
           credit: explains if it is trained on whole episodes (credit: episodic).
         """
@@ -124,10 +125,15 @@ class TraceRecorder:
 
 
 def _play(env: Environment, agent: Agent, key: Key) -> TimeStep:
+    """The best of a few episodes: one in which nothing happens would show nothing."""
     vector = VectorEnvironment(env)
-    start = actor.start(vector, agent.network, 1, key)
+    start = actor.start(vector, agent.network, EPISODES, key)
     _, trajectory = actor.unroll(vector, agent.network, start, env.episode_steps)
-    return trajectory.timestep
+    timestep = trajectory.timestep
+    ended = jnp.cumsum(timestep.last, axis=0) > 0
+    reward = jnp.where(ended & ~timestep.last, 0, timestep.reward)  # of the first episode
+    best = jnp.argmax(jnp.sum(reward, axis=0))
+    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, best, 1, axis=1), timestep)
 
 
 def _has_script(env: Environment) -> bool:

@@ -20,6 +20,7 @@ FILES = {
     "chain": ["chain.png"],
     "catch": ["catch.png", "catch-runs.png"],
     "key-to-door": ["key-to-door.png", "key-to-door-variants.png"],
+    "impala": ["impala.png"],
     "paper": ["paper.png"],
     "ablation": ["ablation.png"],
     "seeds": ["seeds.png"],

@@ -75,7 +75,7 @@ def _draw_catch(results: Results, path: Path) -> Path:
             ax, results[experiment.name], "catch", label="balls caught", title=experiment.title,
             solved=20 * experiment.solved, top=20.0,
         )  # fmt: skip
-    above.axes[-1].legend(loc="center right")
+    above.axes[-1].legend(loc="best")
     draw_traces(below, results[CATCH_DELAYED_20.name]["sr"][0])
     return save(figure, path)
 

@@ -41,7 +41,7 @@ def draw(results: Results, out: Path) -> list[Path]:
     draw_curves(
         curves, outcomes, "success", label="success", title="Chain", solved=CHAIN.solved, top=1.0
     )
-    curves.legend(loc="center right")
+    curves.legend(loc="best")
     _draw_states(states, outcomes["sr"], out / "chain" / "contributions.csv")
     return [save(figure, out / "chain.png")]
 

@@ -26,7 +26,7 @@ def draw(results: Results, out: Path) -> list[Path]:
         curves, outcomes, "catch", label=f"balls caught, of {balls}",
         title="Catch, all rewards at the end", solved=DEMO.solved * balls, top=float(balls),
     )  # fmt: skip
-    curves.legend(loc="center right")
+    curves.legend(loc="best")
     draw_trace(trace, outcomes["sr"][0].example_traces()[-1], "Synthetic return in one episode")
     trace.set_ylabel("synthetic return c")
     trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)

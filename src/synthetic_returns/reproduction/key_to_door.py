@@ -82,7 +82,7 @@ def draw(results: Results, out: Path) -> list[Path]:
             door, outcomes, "door", label="door opened", title="Key-to-Door: door", solved=0.98,
             top=1.0,
         )  # fmt: skip
-        door.legend(loc="center right")
+        door.legend(loc="best")
         _shade(draw_traces(below, outcomes["sr"][0]), outcomes["sr"][0])
         figures.append(save(figure, out / "key-to-door.png"))
     variants = [e for e in VARIANTS if e.name in results]
@@ -100,7 +100,7 @@ def draw(results: Results, out: Path) -> list[Path]:
             trace.set_ylabel("synthetic return c")
             trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
             _shade([trace], run)
-        rows[0][0].legend(loc="center right")
+        rows[0][0].legend(loc="best")
         figures.append(save(figure, out / "key-to-door-variants.png"))
     return figures
 

@@ -16,7 +16,6 @@ import optax
 
 import synthetic_returns as sr
 
-
 ENVS, UNROLL, DISCOUNT, ENTROPY, HIDDEN = 32, 20, 0.9, 0.01, 128
 env = sr.make("chain")
 envs = sr.VectorEnvironment(env)
@@ -120,7 +119,7 @@ def train(use_sr, steps, seed=0):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="The Chain, with and without SR.")
     parser.add_argument("--steps", type=int, default=300_000, help="environment steps of each arm")
     steps = parser.parse_args().steps
     for use_sr in (True, False):

@@ -4,6 +4,7 @@ import logging
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -25,7 +26,7 @@ def _arrays(snapshot):
     """All numbers of a snapshot, by path; random keys as their data."""
     found = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(snapshot):
-        if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             leaf = jax.random.key_data(leaf)
         if eqx.is_array_like(leaf):
             found[jax.tree_util.keystr(path)] = np.asarray(leaf)

@@ -6,6 +6,7 @@ import math
 import signal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -67,9 +68,7 @@ def test_stopped_and_resumed_equals_never_stopped(tmp_path, stop_in_update, cred
     for path, leaf in want.items():
         if isinstance(leaf, jax.Array | np.ndarray | float | int):
             message = path
-            if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(
-                leaf.dtype, jax.dtypes.prng_key
-            ):
+            if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
                 leaf, got[path] = jax.random.key_data(leaf), jax.random.key_data(got[path])
             np.testing.assert_array_equal(got[path], leaf, err_msg=message)
     whole_rows, rows = whole.read_metrics(), parts.read_metrics()

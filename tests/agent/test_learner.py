@@ -169,6 +169,7 @@ def test_arriving_in_a_state_earns_its_contribution():
 
     @eqx.filter_jit
     def both():
+        assert agent.sa_model is not None
         trajectory = make_trajectory(arrays, core)
         c = agent.sa_model.contribution(agent.network.torso(trajectory.timestep.observation))
         own = learner.loss(agent, state.memory, trajectory, None)[0]

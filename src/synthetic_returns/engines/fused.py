@@ -116,10 +116,10 @@ class FusedEngine:
 
     def _set_states(self, states: Sequence[tuple[LearnerState, ActorState]]) -> None:
         self._learner_state, self._actor_state = _stack(states) if self._many else states[0]
-        if self._mesh:
+        if mesh := self._mesh:
             layout = (self._learner_layout(), jax.tree.map(lambda _: ROWS, self._actor_state))
             self._learner_state, self._actor_state = jax.tree.map(
-                lambda x, spec: jax.device_put(x, NamedSharding(self._mesh, spec)),
+                lambda x, spec: jax.device_put(x, NamedSharding(mesh, spec)),
                 (self._learner_state, self._actor_state),
                 layout,
             )

@@ -1,5 +1,6 @@
 """The fused engine: repeatable, the same for one seed or many, compiled once."""
 
+import dataclasses
 import logging
 
 import equinox as eqx
@@ -44,6 +45,20 @@ def test_the_same_seed_gives_the_same_numbers(credit):
     assert learned
     for path in learned:
         assert np.any(one[path] != other[path]), path
+
+
+def test_several_updates_in_one_call_equal_as_many_calls():
+    config = small_config("unroll")
+    (one_by_one,), (report,) = after(config, [3], steps=4)
+    (at_once,), (same,) = after(dataclasses.replace(config, updates_per_call=2), [3], steps=2)
+    for path, array in one_by_one.items():
+        np.testing.assert_allclose(at_once[path], array, rtol=1e-4, atol=1e-6, err_msg=path)
+    assert same == pytest.approx(report, rel=1e-3, abs=1e-5)
+
+
+def test_the_episodic_learner_refuses_several_updates_in_one_call():
+    with pytest.raises(ValueError, match="updates_per_call is 2 and credit is 'episodic'"):
+        dataclasses.replace(small_config("episodic"), updates_per_call=2)
 
 
 @CREDIT

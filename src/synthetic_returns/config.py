@@ -32,6 +32,9 @@ class Config(Generic[Task]):
     """Environments stepped together; also the batch of an update."""
     unroll_length: int = 20
     """Steps of each environment between two updates."""
+    updates_per_call: int = 1
+    """Unrolls and updates in one compiled call: more saves dispatching on an accelerator; on CPU
+    loops around convolutions are slow. Not with credit episodic, which works on the host."""
     seed: int = 0
     """Seed of everything random."""
     devices: int = 1
@@ -114,12 +117,25 @@ class Config(Generic[Task]):
     """Times, evenly over training, at which example episodes are recorded with c, g and b."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "num_envs", "unroll_length", "log_every", "eval_episodes"):
+        for name in (
+            "steps",
+            "num_envs",
+            "unroll_length",
+            "updates_per_call",
+            "log_every",
+            "eval_episodes",
+        ):
             check_positive(name, getattr(self, name))
         for name in ("alpha", "beta", "entropy_cost", "value_cost", "sa_cost", "learning_rate"):
             check_finite_number(name, getattr(self, name))
         if self.traces < 0:
             raise ValueError(f"traces is {self.traces}; use 0 for none, or how many to record.")
+        if self.updates_per_call > 1 and self.sr and self.credit == "episodic":
+            raise ValueError(
+                f"updates_per_call is {self.updates_per_call} and credit is 'episodic'; the "
+                "episodic learner works between updates: set updates_per_call to 1, or credit to "
+                "'unroll'."
+            )
         if not 0 <= self.discount <= 1:
             raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
         if not self.torso_sizes:

@@ -92,14 +92,14 @@ def train_seeds(
         with _stop_requests() as stop:
             while step < config.steps and not stop:
                 engine.step()
-                step += engine.steps_per_update
+                step += engine.steps_per_call
                 if traces_due and step >= traces_due[0]:
                     traces_due = [at for at in traces_due if at > step]
                     for index, (run, c) in enumerate(zip(runs, configs, strict=True)):
                         agent, credit = engine.agent(index), engine.credit(index)
                         recorder.record(run.path, step, c.seed, agent, credit)
                 # At fixed steps, so that an interrupted run reports at the same ones.
-                before = step - engine.steps_per_update
+                before = step - engine.steps_per_call
                 if step // config.log_every > before // config.log_every or step >= config.steps:
                     rows = engine.report()
                     rate = (step - logged) / clock.lap()

@@ -36,4 +36,4 @@ def steps_per_second(config: Config, seconds: float) -> float:
             engine.step()
         engine.report()  # waits for the device
         updates += 10
-    return updates * engine.steps_per_update / (time.perf_counter() - start)
+    return updates * engine.steps_per_call / (time.perf_counter() - start)

@@ -40,7 +40,7 @@ class FusedEngine:
     def __init__(self, config: Config, seeds: Sequence[int]):
         """Draws all parameters and starts the environments."""
         self.config = config
-        self.steps_per_update = config.num_envs * config.unroll_length
+        self.steps_per_call = config.num_envs * config.unroll_length
         self._env = VectorEnvironment(config.task)
         self._many = len(seeds) > 1
         if self._many and config.devices > 1:
@@ -65,9 +65,15 @@ class FusedEngine:
             update = self._spread(update, (learner, trajectory, COLUMNS), (learner, ALIKE))
         self._unroll = eqx.filter_jit(unroll, donate="all-except-first")
         self._update = eqx.filter_jit(update, donate="all")
+        self._steps = eqx.filter_jit(self._scan(unroll, update), donate="all")
 
     def step(self) -> None:
-        """One unroll of every environment and one update from it."""
+        """One unroll of every environment and one update from it, or several of these."""
+        if self.config.updates_per_call > 1:
+            self._learner_state, self._actor_state, self._metrics = self._steps(
+                self._learner_state, self._actor_state
+            )
+            return
         network = self._learner_state.agent.network
         self._actor_state, trajectory = self._unroll(network, self._actor_state)
         c_t = self._synthetic_returns(trajectory) if self._credit else None
@@ -138,6 +144,23 @@ class FusedEngine:
         layout = jax.tree.map(lambda _: COLUMNS, trajectory)
         rows = jax.tree.map(lambda _: ROWS, trajectory.core)
         return eqx.tree_at(lambda t: t.core, layout, rows, is_leaf=lambda x: x is None)
+
+    def _scan(self, unroll: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
+        """Several unrolls and updates as one computation; the metrics are those of the last."""
+
+        def step(states: tuple[LearnerState, ActorState], _: None) -> tuple[Any, Any]:
+            learner_state, actor_state = states
+            actor_state, trajectory = unroll(learner_state.agent.network, actor_state)
+            learner_state, metrics = update(learner_state, trajectory, None)
+            return (learner_state, actor_state), metrics
+
+        def steps(learner_state: LearnerState, actor_state: ActorState) -> tuple[Any, ...]:
+            states, metrics = jax.lax.scan(
+                step, (learner_state, actor_state), length=self.config.updates_per_call
+            )
+            return (*states, jax.tree.map(lambda x: x[-1], metrics))
+
+        return steps
 
     def _spread(self, function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
         """The function on every device's share of the batch."""

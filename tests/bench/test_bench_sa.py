@@ -1,0 +1,19 @@
+"""The definition that the benchmark compares with is the same function."""
+
+import jax
+import numpy as np
+
+from synthetic_returns.bench import sa
+from synthetic_returns.credit.association import associate
+
+
+def test_the_slow_pass_has_the_value_and_gradient_of_the_fast_one():
+    problem = sa._problem(capacity=6, time_steps=5, batch=2)
+
+    def fast(model, *rest):
+        return associate(model, *rest).loss
+
+    got = jax.value_and_grad(fast)(*problem)
+    want = jax.value_and_grad(sa.naive_loss)(*problem)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)

@@ -16,8 +16,8 @@ class Arguments:
     """Runs the paper's experiments and draws its figures, on all cores; resumes what was stopped.
 
     Studies: chain, catch, key-to-door; all (these three); and, on their own: impala (the paper's
-    settings on Chain and standard Catch), paper (on delayed Catch and Key-to-Door), ablation,
-    seeds (20 of them), stability.
+    settings on the Chain), paper (on delayed Catch and Key-to-Door), ablation, seeds (20 of
+    them), stability.
     """
 
     study: tyro.conf.Positional[str] = "all"

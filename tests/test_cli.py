@@ -102,7 +102,7 @@ def run(*arguments):
 
 
 def train_until_saved(path, *arguments):
-    """Starts training without an end and waits for a checkpoint later than any before."""
+    """Starts training without an end and waits for a checkpoint of it later than any before."""
     store = Checkpoints(path / "checkpoints")
     before = store.latest_step() or 0
     process = subprocess.Popen(
@@ -160,6 +160,19 @@ def test_several_seeds_side_by_side(tmp_path, capsys):
         longer = Run.open(folder / f"seed-{seed}")
         assert longer.summary()["env_steps"] == 240
         assert (longer.config["seed"], longer.config["num_envs"]) == (seed, 4)
+
+
+def test_no_seed_outlives_the_process_that_trains_them(tmp_path):
+    folder = tmp_path / "seeds"
+    endless = ("--steps", "10000000", "--checkpoint-every", "0", "--seeds", "2")
+    parent = train_until_saved(
+        folder / "seed-0", "chain", *SMALL_FLAGS, *endless, "--out", str(folder)
+    )
+    parent.send_signal(signal.SIGTERM)
+    parent.communicate(timeout=60)
+    assert parent.returncode == 128 + signal.SIGTERM
+    for seed in (0, 1):
+        Run.open(folder / f"seed-{seed}", write=True).close()  # nobody writes it any more
 
 
 def test_resuming_as_something_else_is_refused(tmp_path, capsys):

@@ -3,14 +3,16 @@
 import dataclasses
 import logging
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns.credit.episodic import EpisodicLearner
 from synthetic_returns.engines.fused import FusedEngine
+from synthetic_returns.learner import Learner
 from tests.small import small_config
+from tests.trees import arrays
 
 CREDIT = pytest.mark.parametrize("credit", ["unroll", "episodic"])
 
@@ -20,18 +22,7 @@ def after(config, seeds, steps=4):
     for _ in range(steps):
         engine.step()
     reports = engine.report()
-    return [_arrays(engine.snapshot(index)) for index in range(len(seeds))], reports
-
-
-def _arrays(snapshot):
-    """All numbers of a snapshot, by path; random keys as their data."""
-    found = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(snapshot):
-        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            leaf = jax.random.key_data(leaf)
-        if eqx.is_array_like(leaf):
-            found[jax.tree_util.keystr(path)] = np.asarray(leaf)
-    return found
+    return [arrays(engine.snapshot(index)) for index in range(len(seeds))], reports
 
 
 @CREDIT
@@ -107,3 +98,31 @@ def test_seeds_trained_together_are_not_spread_over_devices():
     FusedEngine(small_config(devices=0), [0, 1])  # as many as suit: one
     with pytest.raises(ValueError, match=r"devices is 2 with 2 seeds.*set devices to 1"):
         FusedEngine(small_config(devices=2), [0, 1])
+
+
+@pytest.mark.parametrize("updates", [1, 2])
+def test_every_step_of_a_call_is_counted(updates):
+    engine = FusedEngine(small_config(sr=False, updates_per_call=updates), [0])
+    for _ in range(4 // updates):
+        engine.step()
+    # 20 steps of each of 4 environments; an episode of 4 steps and the start of the next are 5.
+    assert engine.snapshot(0)["actor"].statistics.episodes.sum() == 16
+    assert engine.steps_per_call * 4 // updates == 80
+
+
+def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
+    """The episodic model is never trained on a terminal state: whatever it says there is void."""
+    seen = []
+    update = Learner.update
+
+    def watch(self, state, trajectory, c_t):
+        seen.append((trajectory.timestep.last[1:], c_t))
+        return update(self, state, trajectory, c_t)
+
+    monkeypatch.setattr(Learner, "update", watch)
+    monkeypatch.setattr(EpisodicLearner, "contributions", lambda self, x: jnp.ones(x.shape[:2]))
+    monkeypatch.setattr("equinox.filter_jit", lambda function, **kwargs: function)
+    FusedEngine(small_config("episodic"), [0]).step()
+    ((last, c_t),) = seen
+    assert 0 < last.sum() < last.size
+    np.testing.assert_array_equal(c_t, np.where(last, 0, 1))

@@ -6,7 +6,6 @@ import math
 import signal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.runs import Run, RunError
 from synthetic_returns.trainer import TrainingStopped, load_agent, train, train_seeds
 from tests.small import UPDATE, small_config
+from tests.trees import arrays
 
 CLOCKS = ("wall_s", "steps_per_s")
 
@@ -25,8 +25,7 @@ def final_state(run):
     config = small_config(run.config["credit"])
     template = {"engine": FusedEngine(config, [0]).snapshot(0), "wall_s": 0.0}
     step, tree = store.restore(template)
-    leaves = jax.tree_util.tree_leaves_with_path(tree["engine"])
-    return step, {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+    return step, arrays(tree["engine"])
 
 
 @pytest.fixture
@@ -65,12 +64,9 @@ def test_stopped_and_resumed_equals_never_stopped(tmp_path, stop_in_update, cred
     parts = train(config, out=tmp_path / "parts", resume=True)
     (step, want), (same_step, got) = final_state(whole), final_state(parts)
     assert step == same_step == 160
-    for path, leaf in want.items():
-        if isinstance(leaf, jax.Array | np.ndarray | float | int):
-            message = path
-            if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-                leaf, got[path] = jax.random.key_data(leaf), jax.random.key_data(got[path])
-            np.testing.assert_array_equal(got[path], leaf, err_msg=message)
+    assert want.keys() == got.keys()
+    for path, array in want.items():
+        np.testing.assert_array_equal(got[path], array, err_msg=path)
     whole_rows, rows = whole.read_metrics(), parts.read_metrics()
     assert whole_rows.keys() == rows.keys()
     np.testing.assert_array_equal(rows["env_steps"], [40, 80, 120, 160])
@@ -167,8 +163,9 @@ def test_divergence_before_anything_was_saved_says_so(tmp_path, monkeypatch):
         train(small_config(sr=False), out=tmp_path / "run")
 
 
-def test_progress_is_told_every_row(tmp_path):
+def test_progress_is_told_every_row_and_signals_are_left_alone(tmp_path):
     seen = []
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     train(
         small_config(sr=False),
         out=tmp_path / "run",
@@ -176,6 +173,7 @@ def test_progress_is_told_every_row(tmp_path):
     )
     rows = Run.open(tmp_path / "run").read_metrics()
     assert seen == list(zip(rows["env_steps"], rows["episode_return"], strict=True))
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
 def test_seeds_are_trained_as_one_into_a_run_each(tmp_path):

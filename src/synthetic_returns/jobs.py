@@ -1,11 +1,14 @@
 """Many training runs at once: one process per run, as many side by side as there are cores."""
 
+import contextlib
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -69,7 +72,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int | None = None) -> None:
     workers = min(workers or len(cores), len(cores))
     waiting = [job for job in jobs if not job.finished]
     running: dict[int, tuple[Job, subprocess.Popen]] = {}
-    with _JobsProgress(jobs) as progress:
+    with _JobsProgress(jobs) as progress, _terminable():
         try:
             while waiting or running:
                 for core in cores[:workers]:
@@ -88,6 +91,19 @@ def run_jobs(jobs: Sequence[Job], *, workers: int | None = None) -> None:
                 process.terminate()
             for _, process in running.values():
                 process.wait()
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Makes SIGTERM an exception, so that no job outlives this process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may catch signals
+        return
+    previous = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _start(job: Job, core: int) -> subprocess.Popen:

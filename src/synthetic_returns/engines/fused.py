@@ -40,7 +40,7 @@ class FusedEngine:
     def __init__(self, config: Config, seeds: Sequence[int]):
         """Draws all parameters and starts the environments."""
         self.config = config
-        self.steps_per_call = config.num_envs * config.unroll_length
+        self.steps_per_call = config.num_envs * config.unroll_length * config.updates_per_call
         self._env = VectorEnvironment(config.task)
         self._many = len(seeds) > 1
         if self._many and config.devices > 1:

@@ -63,7 +63,7 @@ def test_seeds_trained_together_equal_seeds_trained_alone(credit):
                 together[index][path], array, rtol=1e-3, atol=1e-5, err_msg=path
             )
         assert reports[index].keys() == report.keys()
-        assert reports[index]["episode_steps"] == report["episode_steps"] == 4
+        assert reports[index]["episode_steps"] == report["episode_steps"] == 5
 
 
 @CREDIT
@@ -89,7 +89,7 @@ def test_a_report_covers_the_episodes_since_the_last_one():
     engine = FusedEngine(small_config(), [0])
     engine.step()
     first = engine.report()[0]
-    assert first["episode_steps"] == 4  # 2 free moves, the jump and the way out
+    assert first["episode_steps"] == 5  # 3 free moves, the jump and the way out
     assert {"success", "trigger", "loss/total", "grad_norm", "sa/gate_mean"} <= first.keys()
     assert "episode_return" not in engine.report()[0]
 
@@ -105,8 +105,8 @@ def test_every_step_of_a_call_is_counted(updates):
     engine = FusedEngine(small_config(sr=False, updates_per_call=updates), [0])
     for _ in range(4 // updates):
         engine.step()
-    # 20 steps of each of 4 environments; an episode of 4 steps and the start of the next are 5.
-    assert engine.snapshot(0)["actor"].statistics.episodes.sum() == 16
+    # 20 steps of each of 4 environments; an episode of 5 steps and the start of the next are 6.
+    assert engine.snapshot(0)["actor"].statistics.episodes.sum() == 12
     assert engine.steps_per_call * 4 // updates == 80
 
 

@@ -144,6 +144,7 @@ def test_a_run_survives_being_killed_and_stopped(tmp_path):
     assert f"step {steps:,}" in shown.stdout
 
 
+@pytest.mark.slow
 def test_several_seeds_side_by_side(tmp_path, capsys):
     folder = tmp_path / "seeds"
     train = ("train", "chain", *SMALL_FLAGS, "--seed", "3", "--seeds", "2")
@@ -162,6 +163,7 @@ def test_several_seeds_side_by_side(tmp_path, capsys):
         assert (longer.config["seed"], longer.config["num_envs"]) == (seed, 4)
 
 
+@pytest.mark.slow
 def test_no_seed_outlives_the_process_that_trains_them(tmp_path):
     folder = tmp_path / "seeds"
     endless = ("--steps", "10000000", "--checkpoint-every", "0", "--seeds", "2")

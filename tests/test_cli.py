@@ -89,6 +89,19 @@ def test_mistakes_are_answered_with_what_to_do(capsys, arguments, answer):
     assert "Traceback" not in said
 
 
+def test_ctrl_c_ends_with_its_code_and_without_a_traceback(monkeypatch, capsys):
+    from synthetic_returns.commands import train
+
+    def interrupted(rest):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "main", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "chain"])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "synthetic-returns: stopped\n"
+
+
 def test_a_bug_is_not_hidden_behind_a_message(monkeypatch):
     from synthetic_returns.commands import train
 

@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = importlib.import_module(f"synthetic_returns.commands.{name}")
     try:
         command.main(rest)
+    except KeyboardInterrupt:
+        print("synthetic-returns: stopped", file=sys.stderr)
+        sys.exit(130)  # what a shell reports for Ctrl-C
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         if not _is_ours(error):
             raise

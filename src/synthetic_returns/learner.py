@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from synthetic_returns.config import Config
 from synthetic_returns.credit.association import associate
@@ -37,6 +37,7 @@ class LearnerState(eqx.Module):
     agent: Agent
     optimizer: optax.OptState
     memory: EpisodicMemory | None
+    updates: Int[Array, ""]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Learner:
             memory = EpisodicMemory.empty(config.num_envs, capacity, feature_size)
         agent = Agent(network, sa_model)
         optimizer = make_optimizer(config).init(eqx.filter(agent, eqx.is_array))
-        return LearnerState(agent, optimizer, memory)
+        return LearnerState(agent, optimizer, memory, jnp.int32(0))
 
     def update(
         self,
@@ -104,14 +105,15 @@ class Learner:
             None if the agent's own model gives them, or nothing does.
         """
         grad = eqx.filter_grad(self.loss, has_aux=True)
-        grads, (memory, metrics) = grad(state.agent, state.memory, trajectory, c_t)
+        entropy_cost = jnp.float32(_schedule(self.config, self.config.entropy_cost)(state.updates))
+        grads, (memory, metrics) = grad(state.agent, state.memory, trajectory, c_t, entropy_cost)
         if self.axis is not None:
             grads = jax.lax.psum(grads, self.axis)
             metrics = jax.lax.pmean(metrics, self.axis)
         updates, optimizer = make_optimizer(self.config).update(grads, state.optimizer)
         agent = eqx.apply_updates(state.agent, updates)
         metrics["grad_norm"] = optax.tree.norm(grads)
-        return LearnerState(agent, optimizer, memory), metrics
+        return LearnerState(agent, optimizer, memory, state.updates + 1), metrics
 
     def loss(
         self,
@@ -119,6 +121,7 @@ class Learner:
         memory: EpisodicMemory | None,
         trajectory: Trajectory,
         c_t: Float[Array, "time batch"] | None,
+        entropy_cost: Float[Array, ""],
     ) -> tuple[Float[Array, ""], tuple[EpisodicMemory | None, Metrics]]:
         """From an unroll to the one number that is minimised."""
         config, timestep = self.config, trajectory.timestep
@@ -180,7 +183,7 @@ class Learner:
         loss = (
             pg_loss
             + config.value_cost * v_loss
-            + config.entropy_cost * ent_loss
+            + entropy_cost * ent_loss
             + config.sa_cost * sa_loss
         )
         metrics |= {
@@ -199,10 +202,19 @@ class Learner:
 
 def make_optimizer(config: Config) -> optax.GradientTransformation:
     """Clipping by global norm, then RMSProp (epsilon inside the root) or Adam."""
+    learning_rate = _schedule(config, config.learning_rate)
     if config.optimizer == "rmsprop":
         step = optax.rmsprop(
-            config.learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True
+            learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True
         )
     else:
-        step = adam(config.learning_rate, b1=config.adam_b1, b2=config.adam_b2, eps=config.epsilon)
+        step = adam(learning_rate, b1=config.adam_b1, b2=config.adam_b2, eps=config.epsilon)
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), step)
+
+
+def _schedule(config: Config, value: float) -> optax.Schedule:
+    """The value at each update: falling to zero over the run if the settings say so."""
+    if not config.anneal:
+        return optax.constant_schedule(value)
+    updates = max(1, config.steps // (config.num_envs * config.unroll_length))
+    return optax.linear_schedule(value, 0.0, updates)

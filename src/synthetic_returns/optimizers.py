@@ -9,7 +9,7 @@ __all__ = ["adam"]
 
 
 def adam(
-    learning_rate: float, *, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+    learning_rate: float | optax.Schedule, *, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> optax.GradientTransformation:
     """Adam, with epsilon added to the root.
 

@@ -56,6 +56,14 @@ def test_learning_rate_scales_the_step():
     np.testing.assert_allclose(steps(config, [0.1]), [-7.0710678e-3], rtol=1e-5)
 
 
+def test_annealing_ends_at_zero():
+    """4 updates of 32 x 20 steps: the step falls by a quarter of the first each time."""
+    config = dataclasses.replace(
+        PAPER, anneal=True, steps=4 * 32 * 20, learning_rate=1.0, decay=0.0, epsilon=0.0
+    )
+    np.testing.assert_allclose(steps(config, [1.0] * 5), [-1, -0.75, -0.5, -0.25, 0], rtol=1e-6)
+
+
 @pytest.mark.parametrize(("limit", "seen"), [(40.0, 5.0), (2.5, 2.5)])
 def test_gradients_are_clipped_by_their_common_norm(limit, seen):
     """A gradient (3, 4) has norm 5; with epsilon 0 RMSProp would hide its size, so eps is huge."""

@@ -119,18 +119,18 @@ def test_the_newest_are_always_held_and_nothing_twice(slots):
     assert buffer.bytes == slots * 3 * (4 + 4)
 
 
-def test_every_older_episode_is_archived_with_the_same_chance():
-    """20 old episodes, 4 places: each is there in a fifth of the cases, within 5 deviations."""
-    trials, counts = 1000, np.zeros(25)
+def test_the_archive_is_even_in_the_logarithm_of_time():
+    """As many episodes from 8 to 16 as from 16 to 32, 32 to 64 and 64 to 128."""
+    trials, counts = 2000, np.zeros(133)
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         buffer = EpisodeBuffer((1,), np.float32, 8, 1)
-        for number in range(1, 25):
+        for number in range(1, 133):
             buffer.add(numbered(number, 1), rng)
         counts[held(buffer)[1]] += 1
-    old = counts[1:21] / trials
-    assert np.sum(counts[1:21]) == 4 * trials
-    assert np.all(np.abs(old - 0.2) < 5 * np.sqrt(0.2 * 0.8 / trials))
+    octaves = np.array([counts[n + 1 : 2 * n + 1].sum() for n in (8, 16, 32, 64)])
+    expected = trials * 4 * np.log(2) / np.log(128)
+    np.testing.assert_allclose(octaves, expected, rtol=0.12)
 
 
 def test_samples_are_whole_episodes_and_all_are_drawn():

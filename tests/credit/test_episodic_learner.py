@@ -160,6 +160,34 @@ def test_centred(centred):
     np.testing.assert_allclose(shift, 7 * learner.state.reward_scale if centred else 0, rtol=1e-4)
 
 
+def test_new_episodes_are_centred_as_the_model_was_trained():
+    """A policy that has settled makes episodes that are all alike; centred by their own mean,
+    they would say that the model predicts nothing."""
+    learner = make_learner(SMALL)
+    for batch in range(60):
+        learner.learn(make_episodes(batch, 16))
+    best = Episode(np.repeat(np.eye(KINDS, dtype=np.float32)[[TRUE.argmax()]], LENGTH, axis=0),
+                   np.eye(LENGTH, dtype=np.float32)[-1] * TRUE.max() * (LENGTH - 1))  # fmt: skip
+    learner.options = dataclasses.replace(SMALL, updates_per_episode=0.0)
+    for _ in range(100):
+        learner.learn([best] * 4)
+    assert float(learner.state.trust) > 0.7
+
+
+def test_sparsity():
+    """Its cost makes the contributions of states that do not matter smaller."""
+    sizes = {}
+    for sparsity in (0.0, 1.0):
+        learner = make_learner(dataclasses.replace(SMALL, sparsity=sparsity, trust=False))
+        rng = np.random.default_rng(0)
+        for batch in range(40):
+            episodes = make_episodes(batch, 16)
+            noise = [dataclasses.replace(e, reward=rng.permutation(e.reward)) for e in episodes]
+            learner.learn(noise)
+        sizes[sparsity] = float(np.abs(learner.contributions(jnp.eye(KINDS))).max())
+    assert sizes[1.0] < 0.5 * sizes[0.0]
+
+
 @pytest.mark.parametrize("encoder_gradient", [True, False])
 def test_encoder_gradient(encoder_gradient):
     gradient = memory_gradient(make_model(encoder_gradient=encoder_gradient))
@@ -183,7 +211,7 @@ def test_time_features(time_features):
     observation = jnp.ones((LENGTH, 1, KINDS))
     model = make_model(time_features=time_features)
     got = predict(model, observation, jnp.ones((LENGTH, 1), bool))
-    for output in (got.b, got.gate_output):
+    for output in (got.b, got.variance):
         distinct = len(np.unique(np.round(output, 5)))
         assert distinct == (LENGTH if time_features else 1)
     assert len(np.unique(np.round(got.c, 5))) == 1

@@ -25,7 +25,8 @@ def test_a_middle_door_gives_the_next_key_and_the_phase_goes_on():
     assert steps.events["key_2"].tolist() == [0, 1] + [0] * 8
     assert steps.reward.tolist() == [0] * 10
     assert steps.discount.tolist() == [1] * 10
-    np.testing.assert_array_equal(steps.observation[1, 0, 0], rooms.COLOURS[KEY_COLOURS[1]])
+    own_cell = steps.observation[1, rooms.SIGHT, rooms.SIGHT]
+    np.testing.assert_array_equal(own_cell, rooms.COLOURS[KEY_COLOURS[1]])
 
 
 def test_a_missing_key_keeps_every_later_door_closed():

@@ -1,6 +1,7 @@
 """Whole episodes: cut out of unrolls as they finish, and kept in a bounded buffer."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,12 +66,13 @@ class EpisodeCutter:
 
 
 class EpisodeBuffer:
-    """The newest episodes, and a fair sample of all older ones.
+    """The newest episodes, and a sample of all older ones.
 
     Half of the slots are a queue of the newest episodes. What falls out of the queue enters the
-    other half, the archive, by reservoir sampling: every older episode is in it with the same
-    chance. Training on both keeps the model right about what the policy does now without
-    forgetting what it no longer tries.
+    other half, the archive, with a chance that makes its sample even in the logarithm of time: as
+    many episodes from 1,000 to 2,000 as from 10,000 to 20,000. A fair sample would forget, in
+    proportion to how long ago it was, what the policy did before it was good; then nothing in the
+    buffer would say what mistakes cost, and the model would drift.
     """
 
     def __init__(self, observation_shape: tuple[int, ...], dtype: Any, slots: int, longest: int):
@@ -113,9 +115,10 @@ class EpisodeBuffer:
         slot = int(self.seen) % queue
         if self.seen >= queue:
             archived = int(self.seen) - queue
-            place = archived if archived < archive else int(rng.integers(archived + 1))
-            if place < archive:
-                self._copy(slot, queue + place)
+            if archived < archive:
+                self._copy(slot, queue + archived)
+            elif rng.random() < archive / (archived * math.log(archived + 1)):
+                self._copy(slot, queue + int(rng.integers(archive)))
         self._write(slot, episode)
         self.seen = self.seen + 1
 

@@ -201,17 +201,17 @@ def _train(
             left = residual
             total = masked_mean(jnp.square(residual - prediction.memory), valid)
         if model.options.gate == "variance":
-            variance = jax.nn.softplus(prediction.gate_output)
-            total += masked_mean(
-                jnp.square(variance / state.gate_scale - jnp.square(left) / state.gate_scale), valid
-            )
+            miss = (prediction.variance - jnp.square(left)) / state.gate_scale
+            total += masked_mean(jnp.square(miss), valid)
+        if model.options.sparsity:
+            total += model.options.sparsity * masked_mean(jnp.abs(prediction.c), valid)
         if model.options.centred:
             total += jnp.square(prediction.c_mean)  # else nothing keeps the mean of c in place
         return total, prediction
 
     grads, prediction = eqx.filter_grad(loss, has_aux=True)(state.model)
     updates, optimizer = adam(state.model.options.learning_rate).update(grads, state.optimizer)
-    variance = jnp.where(valid, jax.nn.softplus(prediction.gate_output), 0)
+    variance = jnp.where(valid, prediction.variance, 0)
     metrics = {
         "explained_variance": explained_variance(target - prediction.b, prediction.memory, valid),
         "explained_variance_open": explained_variance(
@@ -243,7 +243,8 @@ def _examine(
     """Compares predictions with episodes that were not trained on yet."""
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
     reward = discounted_return(reward, state.model.options.horizon)
-    prediction = state.model.predict(observation, valid, state.gate_scale)
+    # Centred by what training centred with: new episodes are not like the buffer's mixture.
+    prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
     residual = state.standardised(reward) - prediction.b
     seen = jnp.stack(
         [

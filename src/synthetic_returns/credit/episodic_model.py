@@ -22,7 +22,7 @@ class Prediction(eqx.Module):
     b: Float[Array, "time batch"]
     c_mean: Float[Array, ""]
     memory: Float[Array, "time batch"]
-    gate_output: Float[Array, "time batch"]
+    variance: Float[Array, "time batch"]
 
 
 class EpisodicModel(eqx.Module):
@@ -32,7 +32,8 @@ class EpisodicModel(eqx.Module):
       encoder: observation to features.
       c: features to contribution.
       b: features and episode time to the expected reward.
-      g: features and episode time to the gate's logit, or to the log variance that b leaves.
+      g: features and episode time to the gate: its logit, or, before a softplus, the variance that
+        b leaves.
       options: what is switched on.
     """
 
@@ -78,12 +79,20 @@ class EpisodicModel(eqx.Module):
         observation: Float[Array, "time batch *observation"],
         valid: Bool[Array, "time batch"],
         gate_scale: Float[Array, ""],
+        c_mean: Float[Array, ""] | None = None,
     ) -> Prediction:
-        """Eq. (basic_arch) on whole episodes."""
+        """Eq. (basic_arch) on whole episodes.
+
+        Args:
+          observation: the states.
+          valid: which of them exist.
+          gate_scale: the variance at which the variance gate is fully open.
+          c_mean: the mean of c, for centring; None takes that of these episodes.
+        """
         features = self.encoder(observation)
         past = features if self.options.encoder_gradient else jax.lax.stop_gradient(features)
         c = self.c(past)
-        c_mean = masked_mean(c, valid)
+        c_mean = masked_mean(c, valid) if c_mean is None else c_mean
         if self.options.centred:
             c = c - c_mean
         c = jnp.where(valid, c, 0)
@@ -97,14 +106,12 @@ class EpisodicModel(eqx.Module):
             current = jnp.concatenate([features, clock], axis=-1)
         b = self.b(current)
         gate_output = self.g(current)
+        variance = jax.nn.softplus(gate_output)
         if self.options.gate == "variance":
-            variance = jax.lax.stop_gradient(jax.nn.softplus(gate_output))
-            g = jnp.clip(variance / gate_scale, 0, 1)
+            g = jnp.clip(jax.lax.stop_gradient(variance) / gate_scale, 0, 1)
         else:
             g = jax.nn.sigmoid(gate_output)
-        return Prediction(
-            c=c, g=g, b=b, c_mean=c_mean, memory=g * c_sum_tm1, gate_output=gate_output
-        )
+        return Prediction(c=c, g=g, b=b, c_mean=c_mean, memory=g * c_sum_tm1, variance=variance)
 
 
 def _time_features(time: Int[Array, "time"], longest: int) -> Float[Array, "time size"]:

@@ -17,15 +17,18 @@ class EpisodicOptions:
     gate: Literal["sigmoid", "variance"] = "variance"
     """sigmoid: learned with the rest (the paper). variance: open where the current state leaves
     the reward uncertain."""
+    sparsity: float = 0.2
+    """Cost of the mean size of c: a state contributes nothing unless the rewards say so."""
     time_features: bool = True
     """Tell g and b how long the episode has lasted."""
     two_stage: bool = True
     """Fit b to the reward and c to what b leaves; the variance gate needs it."""
     standardise: bool = True
     """Measure rewards in running standard deviations from their running mean."""
-    horizon: float = 0.9
-    """Discount of the rewards that follow: the target is the discounted return of the episode from
-    here on; 0 is the paper's target, the reward of this step alone."""
+    horizon: float = 0.0
+    """Discount of the rewards that follow. 0 is the paper's target, the reward of this step alone;
+    above, the target is the discounted return from here on, for tasks in which a state matters by
+    ending the episode before later costs."""
     trust: bool = True
     """Scale alpha by how far predictions held on episodes that were not yet trained on."""
 

@@ -1,8 +1,8 @@
 """Key-to-Door: a key taken in the first room opens a door in the third, apples in between.
 
 Observation: the ``[5, 5, 3]`` colours of the cells around the agent (or the whole map, ``[7, 11,
-  3]``, with ``view="full"``): floor black, walls grey, agent blue, keys yellow and red, apples
-  green, door purple. On the one step on which a key is taken, the top left pixel lights up in
+  3]``, with ``view="full"``): floor white, walls black, agent blue, keys yellow and red, apples
+  green, door purple. On the one step on which a key is taken, the agent's own cell lights up in
   the key's colour; after that nothing shows whether the agent has a key.
 Actions: 0 up, 1 down, 2 left, 3 right; walls and the locked door stop the agent.
 Reward: ``apple_reward`` for an apple, ``door_reward`` for opening the door, which needs the key.
@@ -190,7 +190,8 @@ class KeyToDoor(Environment[KeyToDoorState]):
             dict(zip(self._colours, state.keys, strict=True)),
             state.apples <= state.time,
             keys_visible=state.held == 0,
+            light=state.light,
         )
 
     def _observe(self, state: KeyToDoorState) -> Float32[Array, "rows columns 3"]:
-        return rooms.look(self._draw(state), state.position, state.light, self.view)
+        return rooms.look(self._draw(state), state.position, self.view)

@@ -4,8 +4,8 @@ A ladder of difficulty beyond the paper: with ``keys`` keys the first decision t
 ``keys`` apple rooms before the one reward that depends on it.
 
 Observation: as in Key-to-Door, ``[5, 5, 3]`` colours around the agent or the whole map. The key
-  of the first room is yellow; behind the doors lie the red, the cyan and the orange one. The top
-  left pixel lights up in the key's colour on the one step on which a key is taken.
+  of the first room is yellow; behind the doors lie the red, the cyan and the orange one. The
+  agent's own cell lights up in the key's colour on the one step on which a key is taken.
 Actions: 0 up, 1 down, 2 left, 3 right; walls and locked doors stop the agent.
 Reward: ``apple_reward`` for an apple, ``door_reward`` for the last door.
 Termination: ``key_steps`` steps in the key room, then, for each key, ``distractor_steps`` in the
@@ -188,7 +188,8 @@ class KeyToDoorChained(Environment[KeyToDoorChainedState]):
             {KEY_COLOURS[0]: state.key_place},
             state.apples <= state.time,
             keys_visible=state.held == 0,
+            light=state.light,
         )
 
     def _observe(self, state: KeyToDoorChainedState) -> Float32[Array, "rows columns 3"]:
-        return rooms.look(self._draw(state), state.position, state.light, self.view)
+        return rooms.look(self._draw(state), state.position, self.view)

@@ -51,14 +51,16 @@ MAP_SHAPE = (7, 11)
 SIGHT = 2  # cells in each direction that the crop shows
 CROP = 2 * SIGHT + 1
 
-# What a cell can show, and its colour.
+# What a cell can show, and its colour. The floor is white and the walls are black because of the
+# baseline: on a black floor a yellow key differs from it as a green apple does, and an agent that
+# has learned to pick apples picks the key too, without any credit for it.
 FLOOR, WALL, AGENT, APPLE, DOOR, YELLOW, RED, CYAN, ORANGE = range(9)
 COLOURS = np.array(
     [
-        (0.0, 0.0, 0.0),  # floor: black
-        (0.5, 0.5, 0.5),  # wall: grey
-        (0.2, 0.4, 1.0),  # agent: blue
-        (0.2, 0.8, 0.2),  # apple: green
+        (1.0, 1.0, 1.0),  # floor: white
+        (0.0, 0.0, 0.0),  # wall: black
+        (0.0, 0.0, 1.0),  # agent: blue
+        (0.0, 0.7, 0.0),  # apple: green
         (0.6, 0.2, 0.8),  # door: purple
         (1.0, 1.0, 0.0),  # first key: yellow
         (1.0, 0.0, 0.0),  # second key: red
@@ -158,6 +160,7 @@ def draw(
     apples: Bool[Array, "height width"],
     *,
     keys_visible: Bool[Array, ""],
+    light: Int[Array, ""],
 ) -> Board:
     """What each cell of the board shows.
 
@@ -167,27 +170,22 @@ def draw(
       keys: where the key of each colour lies, in the key room.
       apples: where apples lie, in the apple room.
       keys_visible: whether the keys are still there.
+      light: the colour of the key that was taken on this very step, 0 for none. The agent's own
+        cell shows it: no other cell would do, a key may lie there.
     """
     board = jnp.asarray(GROUND)[room]
     for colour, place in keys.items():
         board = jnp.where(at(place) & keys_visible & (room == KEY_ROOM), colour, board)
     board = jnp.where(apples & (room == APPLE_ROOM), APPLE, board)
-    return jnp.where(at(position), AGENT, board)
+    return jnp.where(at(position), jnp.where(light > 0, light, AGENT), board)
 
 
-def look(
-    board: Board, position: Position, light: Int[Array, ""], view: View
-) -> Float32[Array, "rows columns 3"]:
-    """The agent's view: the crop around it, or the whole map.
-
-    The top left pixel shows the colour of ``light``, a key that was taken on this very step;
-    with ``light`` 0 it shows what is there.
-    """
+def look(board: Board, position: Position, view: View) -> Float32[Array, "rows columns 3"]:
+    """The agent's view: the crop around it, or the whole map."""
     if view == "crop":
         seen = jax.lax.dynamic_slice(board, tuple(position - SIGHT), (CROP, CROP))
     else:
         seen = board[SIGHT:-SIGHT, SIGHT:-SIGHT]
-    seen = seen.at[0, 0].set(jnp.where(light > 0, light, seen[0, 0]))
     return jnp.asarray(COLOURS)[seen]
 
 

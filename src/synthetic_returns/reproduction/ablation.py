@@ -25,6 +25,7 @@ REMOVED = {
         ("--episodic.no-two-stage", "--episodic.gate", "sigmoid"),
     ),
     "not-standardised": ("rewards not standardised", ("--episodic.no-standardise",)),
+    "not-sparse": ("no cost on the size of c", ("--episodic.sparsity", "0")),
     "no-trust": ("no trust", ("--episodic.no-trust",)),
 }
 

@@ -96,7 +96,7 @@ class Config(Generic[Task]):
     learning_rate: float = 4e-4
     """Its step size."""
     anneal: bool = False
-    """Let the step size and the entropy cost fall to zero, linearly over the steps of the run."""
+    """Let the step size fall to zero, linearly over the steps of the run."""
     epsilon: float = 1e-4
     """RMSProp: added to the mean square, inside the root. Adam: added to the root."""
     decay: float = 0.99

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from synthetic_returns.config import Config
 from synthetic_returns.credit.association import associate
@@ -37,7 +37,6 @@ class LearnerState(eqx.Module):
     agent: Agent
     optimizer: optax.OptState
     memory: EpisodicMemory | None
-    updates: Int[Array, ""]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Learner:
             memory = EpisodicMemory.empty(config.num_envs, capacity, feature_size)
         agent = Agent(network, sa_model)
         optimizer = make_optimizer(config).init(eqx.filter(agent, eqx.is_array))
-        return LearnerState(agent, optimizer, memory, jnp.int32(0))
+        return LearnerState(agent, optimizer, memory)
 
     def update(
         self,
@@ -105,15 +104,14 @@ class Learner:
             None if the agent's own model gives them, or nothing does.
         """
         grad = eqx.filter_grad(self.loss, has_aux=True)
-        entropy_cost = jnp.float32(_schedule(self.config, self.config.entropy_cost)(state.updates))
-        grads, (memory, metrics) = grad(state.agent, state.memory, trajectory, c_t, entropy_cost)
+        grads, (memory, metrics) = grad(state.agent, state.memory, trajectory, c_t)
         if self.axis is not None:
             grads = jax.lax.psum(grads, self.axis)
             metrics = jax.lax.pmean(metrics, self.axis)
         updates, optimizer = make_optimizer(self.config).update(grads, state.optimizer)
         agent = eqx.apply_updates(state.agent, updates)
         metrics["grad_norm"] = optax.tree.norm(grads)
-        return LearnerState(agent, optimizer, memory, state.updates + 1), metrics
+        return LearnerState(agent, optimizer, memory), metrics
 
     def loss(
         self,
@@ -121,7 +119,6 @@ class Learner:
         memory: EpisodicMemory | None,
         trajectory: Trajectory,
         c_t: Float[Array, "time batch"] | None,
-        entropy_cost: Float[Array, ""],
     ) -> tuple[Float[Array, ""], tuple[EpisodicMemory | None, Metrics]]:
         """From an unroll to the one number that is minimised."""
         config, timestep = self.config, trajectory.timestep
@@ -183,7 +180,7 @@ class Learner:
         loss = (
             pg_loss
             + config.value_cost * v_loss
-            + entropy_cost * ent_loss
+            + config.entropy_cost * ent_loss
             + config.sa_cost * sa_loss
         )
         metrics |= {
@@ -202,7 +199,10 @@ class Learner:
 
 def make_optimizer(config: Config) -> optax.GradientTransformation:
     """Clipping by global norm, then RMSProp (epsilon inside the root) or Adam."""
-    learning_rate = _schedule(config, config.learning_rate)
+    learning_rate = config.learning_rate
+    if config.anneal:
+        updates = max(1, config.steps // (config.num_envs * config.unroll_length))
+        learning_rate = optax.linear_schedule(learning_rate, 0.0, updates)
     if config.optimizer == "rmsprop":
         step = optax.rmsprop(
             learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True
@@ -210,11 +210,3 @@ def make_optimizer(config: Config) -> optax.GradientTransformation:
     else:
         step = adam(learning_rate, b1=config.adam_b1, b2=config.adam_b2, eps=config.epsilon)
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), step)
-
-
-def _schedule(config: Config, value: float) -> optax.Schedule:
-    """The value at each update: falling to zero over the run if the settings say so."""
-    if not config.anneal:
-        return optax.constant_schedule(value)
-    updates = max(1, config.steps // (config.num_envs * config.unroll_length))
-    return optax.linear_schedule(value, 0.0, updates)

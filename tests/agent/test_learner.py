@@ -15,7 +15,6 @@ from synthetic_returns.types import StepType, TimeStep, Trajectory
 from tests.agent.counting import ACTIONS, CountingEnv
 
 TIME, BATCH = 9, 2
-COST = jnp.float32(0.01)  # of entropy
 LAST = 4  # where the first episode of the unrolls below ends
 
 SMALL: dict[str, Any] = {
@@ -72,7 +71,7 @@ def _gradients(learner, state, arrays):
         agent, observation = agent_and_observation
         core = agent.network.initial_state(BATCH)
         trajectory = make_trajectory(arrays | {"observation": observation}, core)
-        return learner.loss(agent, state.memory, trajectory, None, COST)[0]
+        return learner.loss(agent, state.memory, trajectory, None)[0]
 
     return eqx.filter_grad(loss)((state.agent, jnp.asarray(arrays["observation"])))
 
@@ -173,8 +172,8 @@ def test_arriving_in_a_state_earns_its_contribution():
         assert agent.sa_model is not None
         trajectory = make_trajectory(arrays, core)
         c = agent.sa_model.contribution(agent.network.torso(trajectory.timestep.observation))
-        own = learner.loss(agent, state.memory, trajectory, None, COST)[0]
-        return own, learner.loss(without, None, trajectory, c[1:], COST)[0]
+        own = learner.loss(agent, state.memory, trajectory, None)[0]
+        return own, learner.loss(without, None, trajectory, c[1:])[0]
 
     own, given = both()
     assert own == pytest.approx(float(given), rel=1e-5)
@@ -192,7 +191,7 @@ def test_credit_from_elsewhere_is_added_to_the_reward():
 
     @eqx.filter_jit
     def loss(learner, arrays, c_t):
-        return learner.loss(state.agent, None, make_trajectory(arrays, core), c_t, COST)[0]
+        return learner.loss(state.agent, None, make_trajectory(arrays, core), c_t)[0]
 
     by_hand = changed(arrays, reward=(slice(1, None), 0.25 * arrays["reward"][1:] + 0.5 * 2))
     want = loss(Learner(dataclasses.replace(config, sr=False)), by_hand, None)
@@ -210,7 +209,7 @@ def test_the_loss_is_a_sum_over_valid_transitions():
     @eqx.filter_jit
     def loss(arrays):
         core = state.agent.network.initial_state(arrays["reward"].shape[1])
-        return learner.loss(state.agent, None, make_trajectory(arrays, core), None, COST)
+        return learner.loss(state.agent, None, make_trajectory(arrays, core), None)
 
     (once, (_, metrics)), (double, _) = loss(arrays), loss(twice)
     assert double == pytest.approx(2 * float(once), rel=1e-5)
@@ -235,21 +234,3 @@ def test_an_update_descends_and_fills_the_memory():
         state, metrics = update(eqx.tree_at(lambda s: s.memory, state, after.memory), trajectory)
         losses.append(float(metrics["loss/sa"]))
     assert losses[-1] < 0.9 * losses[0]
-
-
-def test_annealing_takes_the_entropy_cost_to_zero():
-    """After half of the updates it counts half; the policy's gradient is all that depends on it."""
-    config = make_config(sr=False, anneal=True)
-    updates = config.steps // (config.num_envs * config.unroll_length)
-    learner = Learner(config)
-    state = learner.init(jax.random.key(0))
-    trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
-    metrics = {}
-    for done in (0, updates // 2, updates):
-        at = eqx.tree_at(lambda s: s.updates, state, jnp.int32(done))
-        after, metrics[done] = eqx.filter_jit(learner.update)(at, trajectory)
-        assert after.updates == done + 1
-    parts = metrics[0]["loss/policy"] + config.value_cost * metrics[0]["loss/value"]
-    for done, share in ((0, 1.0), (updates // 2, 0.5), (updates, 0.0)):
-        want = parts - share * config.entropy_cost * metrics[0]["policy/entropy"]
-        assert metrics[done]["loss/total"] == pytest.approx(float(want), abs=1e-5)

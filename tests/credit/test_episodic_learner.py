@@ -169,8 +169,10 @@ def test_new_episodes_are_centred_as_the_model_was_trained():
     best = Episode(np.repeat(np.eye(KINDS, dtype=np.float32)[[TRUE.argmax()]], LENGTH, axis=0),
                    np.eye(LENGTH, dtype=np.float32)[-1] * TRUE.max() * (LENGTH - 1))  # fmt: skip
     learner.options = dataclasses.replace(SMALL, updates_per_episode=0.0)
+    before = float(learner.state.evidence[1])  # the mean square of predictions
     for _ in range(100):
         learner.learn([best] * 4)
+    assert float(learner.state.evidence[1]) > 2 * before
     assert float(learner.state.trust) > 0.7
 
 

@@ -5,13 +5,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-from synthetic_returns.envs.base import VectorEnvironment, VectorState
-from synthetic_returns.lstm import LstmState
-from synthetic_returns.networks import AgentNetwork
+from synthetic_returns.envs.base import VectorEnvironment, VectorState, select_rows
+from synthetic_returns.networks import AgentNetwork, CoreState
 from synthetic_returns.statistics import EpisodeStatistics
 from synthetic_returns.types import Key, TimeStep, Trajectory, split_each
 
-__all__ = ["ActorState", "agent_step", "start", "unroll"]
+__all__ = ["ActorState", "agent_step", "stagger", "start", "unroll"]
 
 
 class ActorState(eqx.Module):
@@ -23,7 +22,7 @@ class ActorState(eqx.Module):
 
     env: VectorState
     timestep: TimeStep
-    core: LstmState | None
+    core: CoreState
     statistics: EpisodeStatistics
     key: Shaped[Key, "batch"]
 
@@ -31,11 +30,11 @@ class ActorState(eqx.Module):
 def agent_step(
     network: AgentNetwork,
     timestep: TimeStep,
-    core: LstmState | None,
+    core: CoreState,
     key: Shaped[Key, "batch"],
     *,
     greedy: bool,
-) -> tuple[Int[Array, "batch"], Float[Array, "batch actions"], LstmState | None]:
+) -> tuple[Int[Array, "batch"], Float[Array, "batch actions"], CoreState]:
     """The agent's action in each environment: the one code path of acting and of evaluation.
 
     Args:
@@ -64,6 +63,22 @@ def start(env: VectorEnvironment, network: AgentNetwork, num_envs: int, key: Key
         statistics=EpisodeStatistics.zero(timestep),
         key=jax.random.split(action_key, num_envs),
     )
+
+
+def stagger(env: VectorEnvironment, network: AgentNetwork, state: ActorState) -> ActorState:
+    """Lets every environment go ahead by another part of an episode, evenly spread.
+
+    Started together, environments whose episodes are equally long would stay in step, and every
+    batch would show one phase of the task only.
+    """
+    num_envs, longest = len(state.key), env.env.episode_steps
+    ahead = jnp.arange(num_envs, dtype=jnp.int32) * longest // num_envs
+
+    def step(state: ActorState, time: Int[Array, ""]) -> tuple[ActorState, None]:
+        after, _ = unroll(env, network, state, 1)
+        return select_rows(time < ahead, after, state), None
+
+    return jax.lax.scan(step, state, jnp.arange(longest, dtype=jnp.int32))[0]
 
 
 def unroll(

@@ -71,6 +71,8 @@ class Config(Generic[Task]):
     """Lambda of V-trace."""
     entropy_cost: float = 0.01
     """Weight of the entropy bonus."""
+    entropy_fall: float = 0.0
+    """The share of it that is gone at the end of the run, falling linearly; 0 keeps it."""
     value_cost: float = 0.5
     """Weight of the value loss."""
 
@@ -85,6 +87,8 @@ class Config(Generic[Task]):
     """Units of each dense layer of the torso."""
     lstm_size: int = 256
     """Units of the LSTM; 0 for an agent without memory."""
+    clock: bool = False
+    """Tell an agent without memory how long the episode has lasted."""
     policy_size: int = 256
     """Units of the layer before the policy and value heads."""
     sa_sizes: tuple[int, ...] = (256, 256)
@@ -140,8 +144,23 @@ class Config(Generic[Task]):
             )
         if not 0 <= self.discount <= 1:
             raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
+        if not 0 <= self.entropy_fall <= 1:
+            raise ValueError(
+                f"entropy_fall is {self.entropy_fall}; it is a share of entropy_cost and must lie "
+                "in [0, 1]."
+            )
+        if self.clock and self.lstm_size:
+            raise ValueError(
+                f"clock is True and lstm_size is {self.lstm_size}; an LSTM can count for itself: "
+                "set lstm_size to 0, or clock to False."
+            )
         if not self.torso_sizes:
             raise ValueError("torso_sizes is empty; the torso needs at least one dense layer.")
+
+    @property
+    def updates(self) -> int:
+        """Optimisation steps of the whole run."""
+        return max(1, self.steps // (self.num_envs * self.unroll_length))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for config.json."""

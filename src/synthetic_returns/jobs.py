@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -71,6 +71,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int | None = None) -> None:
     cores = sorted(os.sched_getaffinity(0))
     workers = min(workers or len(cores), len(cores))
     waiting = [job for job in jobs if not job.finished]
+    environment = _environment(jobs) | os.environ
     running: dict[int, tuple[Job, subprocess.Popen]] = {}
     with _JobsProgress(jobs) as progress, _terminable():
         try:
@@ -78,7 +79,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int | None = None) -> None:
                 for core in cores[:workers]:
                     if core not in running and waiting:
                         job = waiting.pop(0)
-                        running[core] = (job, _start(job, core))
+                        running[core] = (job, _start(job, core, environment))
                 time.sleep(POLL_SECONDS)
                 progress.refresh([job for job, _ in running.values()])
                 for core, (job, process) in list(running.items()):
@@ -106,10 +107,21 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _start(job: Job, core: int) -> subprocess.Popen:
+def _environment(jobs: Sequence[Job]) -> dict[str, str]:
+    """Lets the runs share compiled code: seeds differ in nothing that is compiled."""
+    if not jobs:
+        return {}
+    folder = os.path.commonpath([job.out.parent.absolute() for job in jobs])
+    return {
+        "JAX_COMPILATION_CACHE_DIR": os.path.join(folder, ".compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+
+
+def _start(job: Job, core: int, environment: Mapping[str, str]) -> subprocess.Popen:
     job.out.parent.mkdir(parents=True, exist_ok=True)
     with job.log.open("ab") as log:
-        process = subprocess.Popen(job.command(), stdout=log, stderr=log)
+        process = subprocess.Popen(job.command(), stdout=log, stderr=log, env=environment)
     # A process of its own core needs no thread pool; two that share both cores slow each other.
     os.sched_setaffinity(process.pid, {core})
     return process

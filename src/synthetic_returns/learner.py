@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from synthetic_returns.config import Config
 from synthetic_returns.credit.association import associate
@@ -37,6 +37,7 @@ class LearnerState(eqx.Module):
     agent: Agent
     optimizer: optax.OptState
     memory: EpisodicMemory | None
+    updates: Int[Array, ""]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Learner:
             lstm_size=config.lstm_size,
             policy_size=config.policy_size,
             num_actions=env.num_actions,
+            clock=env.episode_steps if config.clock else 0,
             key=network_key,
         )
         sa_model = memory = None
@@ -87,7 +89,7 @@ class Learner:
             memory = EpisodicMemory.empty(config.num_envs, capacity, feature_size)
         agent = Agent(network, sa_model)
         optimizer = make_optimizer(config).init(eqx.filter(agent, eqx.is_array))
-        return LearnerState(agent, optimizer, memory)
+        return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))
 
     def update(
         self,
@@ -104,14 +106,21 @@ class Learner:
             None if the agent's own model gives them, or nothing does.
         """
         grad = eqx.filter_grad(self.loss, has_aux=True)
-        grads, (memory, metrics) = grad(state.agent, state.memory, trajectory, c_t)
+        grads, (memory, metrics) = grad(
+            state.agent, state.memory, trajectory, c_t, self.entropy_cost(state.updates)
+        )
         if self.axis is not None:
             grads = jax.lax.psum(grads, self.axis)
             metrics = jax.lax.pmean(metrics, self.axis)
         updates, optimizer = make_optimizer(self.config).update(grads, state.optimizer)
         agent = eqx.apply_updates(state.agent, updates)
         metrics["grad_norm"] = optax.tree.norm(grads)
-        return LearnerState(agent, optimizer, memory), metrics
+        return LearnerState(agent, optimizer, memory, state.updates + 1), metrics
+
+    def entropy_cost(self, updates: Int[Array, ""]) -> Float[Array, ""]:
+        """The weight of the entropy bonus after so many updates."""
+        progress = jnp.minimum(updates / self.config.updates, 1)
+        return self.config.entropy_cost * (1 - self.config.entropy_fall * progress)
 
     def loss(
         self,
@@ -119,6 +128,7 @@ class Learner:
         memory: EpisodicMemory | None,
         trajectory: Trajectory,
         c_t: Float[Array, "time batch"] | None,
+        entropy_cost: Float[Array, ""],
     ) -> tuple[Float[Array, ""], tuple[EpisodicMemory | None, Metrics]]:
         """From an unroll to the one number that is minimised."""
         config, timestep = self.config, trajectory.timestep
@@ -180,7 +190,7 @@ class Learner:
         loss = (
             pg_loss
             + config.value_cost * v_loss
-            + config.entropy_cost * ent_loss
+            + entropy_cost * ent_loss
             + config.sa_cost * sa_loss
         )
         metrics |= {
@@ -201,8 +211,7 @@ def make_optimizer(config: Config) -> optax.GradientTransformation:
     """Clipping by global norm, then RMSProp (epsilon inside the root) or Adam."""
     learning_rate = config.learning_rate
     if config.anneal:
-        updates = max(1, config.steps // (config.num_envs * config.unroll_length))
-        learning_rate = optax.linear_schedule(learning_rate, 0.0, updates)
+        learning_rate = optax.linear_schedule(learning_rate, 0.0, config.updates)
     if config.optimizer == "rmsprop":
         step = optax.rmsprop(
             learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True

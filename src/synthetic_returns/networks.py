@@ -13,11 +13,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from synthetic_returns.clock import ClockCore, ClockState, clock_size
 from synthetic_returns.linear import affine
 from synthetic_returns.lstm import LstmCore, LstmState
 from synthetic_returns.types import Key
 
-__all__ = ["AgentNetwork", "ConvTorso", "MlpTorso", "make_torso"]
+__all__ = ["AgentNetwork", "ConvTorso", "CoreState", "MlpTorso", "make_torso"]
 
 
 class MlpTorso(eqx.Module):
@@ -114,27 +115,46 @@ def make_torso(
     return MlpTorso(observation_shape, hidden, key=key)
 
 
+CoreState = LstmState | ClockState | None
+
+
 class AgentNetwork(eqx.Module):
     """Observation to policy logits and value, by way of the features that credit is given to."""
 
     torso: MlpTorso | ConvTorso
-    core: LstmCore | None
+    core: LstmCore | ClockCore | None
     policy_layer: eqx.nn.Linear
     policy_logits: eqx.nn.Linear
     value: eqx.nn.Linear
 
     def __init__(
         self, torso: MlpTorso | ConvTorso, feature_size: int, *, lstm_size: int, policy_size: int,
-        num_actions: int, key: Key,
+        num_actions: int, key: Key, clock: int = 0,
     ):  # fmt: skip
+        """Draws the parameters.
+
+        Args:
+          torso: observation to features.
+          feature_size: how many features.
+          lstm_size: units of the LSTM; 0 for none.
+          policy_size: units of the layer before the heads.
+          num_actions: how many actions.
+          key: consumed here.
+          clock: the longest episode, for an agent without an LSTM that is told the time; 0 for one
+            that is not.
+        """
         core_key, layer_key, logits_key, value_key = jax.random.split(key, 4)
         self.torso = torso
-        self.core = LstmCore(feature_size, lstm_size, key=core_key) if lstm_size else None
-        self.policy_layer = eqx.nn.Linear(lstm_size or feature_size, policy_size, key=layer_key)
+        self.core, core_size = None, feature_size
+        if lstm_size:
+            self.core, core_size = LstmCore(feature_size, lstm_size, key=core_key), lstm_size
+        elif clock:
+            self.core, core_size = ClockCore(clock), feature_size + clock_size(clock)
+        self.policy_layer = eqx.nn.Linear(core_size, policy_size, key=layer_key)
         self.policy_logits = eqx.nn.Linear(policy_size, num_actions, key=logits_key)
         self.value = eqx.nn.Linear(policy_size, 1, key=value_key)
 
-    def initial_state(self, batch: int) -> LstmState | None:
+    def initial_state(self, batch: int) -> CoreState:
         """The state of the core before an episode."""
         return None if self.core is None else self.core.initial_state(batch)
 
@@ -142,8 +162,8 @@ class AgentNetwork(eqx.Module):
         self,
         features: Float[Array, "time batch features"],
         first: Bool[Array, "time batch"],
-        state: LstmState | None,
-    ) -> tuple[Float[Array, "time batch size"], LstmState | None]:
+        state: CoreState,
+    ) -> tuple[Float[Array, "time batch size"], CoreState]:
         """What the core makes of the features; the features themselves if there is no core."""
         if self.core is None or state is None:
             return features, state

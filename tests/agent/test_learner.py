@@ -17,6 +17,7 @@ from tests.agent.counting import ACTIONS, CountingEnv
 TIME, BATCH = 9, 2
 LAST = 4  # where the first episode of the unrolls below ends
 
+ENTROPY_COST = jnp.asarray(0.01)
 SMALL: dict[str, Any] = {
     "num_envs": BATCH,
     "unroll_length": TIME,
@@ -71,7 +72,7 @@ def _gradients(learner, state, arrays):
         agent, observation = agent_and_observation
         core = agent.network.initial_state(BATCH)
         trajectory = make_trajectory(arrays | {"observation": observation}, core)
-        return learner.loss(agent, state.memory, trajectory, None)[0]
+        return learner.loss(agent, state.memory, trajectory, None, ENTROPY_COST)[0]
 
     return eqx.filter_grad(loss)((state.agent, jnp.asarray(arrays["observation"])))
 
@@ -172,8 +173,8 @@ def test_arriving_in_a_state_earns_its_contribution():
         assert agent.sa_model is not None
         trajectory = make_trajectory(arrays, core)
         c = agent.sa_model.contribution(agent.network.torso(trajectory.timestep.observation))
-        own = learner.loss(agent, state.memory, trajectory, None)[0]
-        return own, learner.loss(without, None, trajectory, c[1:])[0]
+        own = learner.loss(agent, state.memory, trajectory, None, ENTROPY_COST)[0]
+        return own, learner.loss(without, None, trajectory, c[1:], ENTROPY_COST)[0]
 
     own, given = both()
     assert own == pytest.approx(float(given), rel=1e-5)
@@ -191,7 +192,7 @@ def test_credit_from_elsewhere_is_added_to_the_reward():
 
     @eqx.filter_jit
     def loss(learner, arrays, c_t):
-        return learner.loss(state.agent, None, make_trajectory(arrays, core), c_t)[0]
+        return learner.loss(state.agent, None, make_trajectory(arrays, core), c_t, ENTROPY_COST)[0]
 
     by_hand = changed(arrays, reward=(slice(1, None), 0.25 * arrays["reward"][1:] + 0.5 * 2))
     want = loss(Learner(dataclasses.replace(config, sr=False)), by_hand, None)
@@ -209,7 +210,7 @@ def test_the_loss_is_a_sum_over_valid_transitions():
     @eqx.filter_jit
     def loss(arrays):
         core = state.agent.network.initial_state(arrays["reward"].shape[1])
-        return learner.loss(state.agent, None, make_trajectory(arrays, core), None)
+        return learner.loss(state.agent, None, make_trajectory(arrays, core), None, ENTROPY_COST)
 
     (once, (_, metrics)), (double, _) = loss(arrays), loss(twice)
     assert double == pytest.approx(2 * float(once), rel=1e-5)

@@ -12,6 +12,8 @@ from synthetic_returns.types import TimeStep
 
 __all__ = ["Episode", "EpisodeBuffer", "EpisodeCutter"]
 
+UNSEEN = -1  # the length of a running episode whose beginning is not known
+
 
 @dataclasses.dataclass(frozen=True)
 class Episode:
@@ -25,7 +27,10 @@ class Episode:
 
 
 class EpisodeCutter:
-    """Puts the episodes of a batch of environments together from consecutive unrolls."""
+    """Puts the episodes of a batch of environments together from consecutive unrolls.
+
+    An episode whose first step it did not see is left out.
+    """
 
     def __init__(self, observation_shape: tuple[int, ...], dtype: Any, batch: int, longest: int):
         """Allocates room for the running episodes.
@@ -39,7 +44,7 @@ class EpisodeCutter:
         check_positive("longest", longest)
         self.observation = np.zeros((batch, longest, *observation_shape), dtype)
         self.reward = np.zeros((batch, longest), np.float32)
-        self.length = np.zeros(batch, np.int32)
+        self.length = np.full(batch, UNSEEN, np.int32)
 
     def cut(self, timestep: TimeStep) -> Iterator[Episode]:
         """Takes an unroll of ``T + 1`` steps ``[T + 1, B]`` and gives the episodes that ended."""
@@ -50,7 +55,7 @@ class EpisodeCutter:
         longest = self.reward.shape[1]
         for t in range(len(reward) - 1):
             self.length[first[t]] = 0
-            rows = np.flatnonzero(~last[t])
+            rows = np.flatnonzero(~last[t] & (self.length != UNSEEN))
             index = self.length[rows]
             if np.any(index >= longest):
                 raise ValueError(

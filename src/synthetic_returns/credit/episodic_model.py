@@ -3,9 +3,10 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from synthetic_returns.averages import masked_mean
+from synthetic_returns.clock import clock_size, time_features
 from synthetic_returns.credit.options import EpisodicOptions
 from synthetic_returns.credit.sa_model import Mlp
 from synthetic_returns.networks import ConvTorso, MlpTorso, make_torso
@@ -62,8 +63,7 @@ class EpisodicModel(eqx.Module):
             key=encoder_key,
         )
         features = options.encoder_sizes[-1]
-        time_size = _time_features(jnp.zeros(1, jnp.int32), longest).shape[-1]
-        current = features + (time_size if options.time_features else 0)
+        current = features + (clock_size(longest) if options.time_features else 0)
         self.c = Mlp(features, options.head_sizes, key=c_key)
         self.b = Mlp(current, options.head_sizes, key=b_key)
         self.g = Mlp(current, options.head_sizes, key=g_key)
@@ -101,7 +101,7 @@ class EpisodicModel(eqx.Module):
         current = features
         if self.options.time_features:
             time = jnp.arange(valid.shape[0], dtype=jnp.int32)
-            clock = _time_features(time, self.longest)[:, None]
+            clock = time_features(time, self.longest)[:, None]
             clock = jnp.broadcast_to(clock, (*valid.shape, clock.shape[-1]))
             current = jnp.concatenate([features, clock], axis=-1)
         b = self.b(current)
@@ -112,10 +112,3 @@ class EpisodicModel(eqx.Module):
         else:
             g = jax.nn.sigmoid(gate_output)
         return Prediction(c=c, g=g, b=b, c_mean=c_mean, memory=g * c_sum_tm1, variance=variance)
-
-
-def _time_features(time: Int[Array, "time"], longest: int) -> Float[Array, "time size"]:
-    """Sines and cosines of the time since the episode began, from fast to one turn an episode."""
-    turns = 2.0 ** jnp.arange(max(2, (2 * longest).bit_length()), dtype=jnp.float32)
-    angle = jnp.pi * time[:, None].astype(jnp.float32) / turns[None]
-    return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=-1)

@@ -38,17 +38,17 @@ class EpisodicOptions:
     """Side of their square kernels."""
     stride: int = 1
     """Their stride."""
-    encoder_sizes: tuple[int, ...] = (128, 128)
+    encoder_sizes: tuple[int, ...] = (128, 64)
     """Units of each dense layer of the encoder."""
-    head_sizes: tuple[int, ...] = (128,)
+    head_sizes: tuple[int, ...] = (64,)
     """Hidden units of c, b and g."""
     learning_rate: float = 1e-3
     """Step size of Adam."""
     slots: int = 1024
     """Episodes kept."""
-    batch_size: int = 32
+    batch_size: int = 16
     """Episodes of one update."""
-    updates_per_episode: float = 0.3
+    updates_per_episode: float = 0.6
     """Updates for each finished episode."""
 
     def __post_init__(self) -> None:

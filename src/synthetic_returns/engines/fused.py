@@ -181,7 +181,8 @@ class FusedEngine:
         learner_key, actor_key = jax.random.split(jax.random.key(seed))
         learner_state = self._learner.init(learner_key)
         network = learner_state.agent.network
-        return learner_state, actor.start(self._env, network, self.config.num_envs, actor_key)
+        actor_state = actor.start(self._env, network, self.config.num_envs, actor_key)
+        return learner_state, actor.stagger(self._env, network, actor_state)
 
     def _unroll_one(self, network: Any, state: ActorState) -> tuple[ActorState, Trajectory]:
         return actor.unroll(self._env, network, state, self.config.unroll_length)

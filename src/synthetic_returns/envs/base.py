@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Int, Shaped
 
 from synthetic_returns.types import Key, TimeStep
 
-__all__ = ["Environment", "VectorEnvironment", "VectorState"]
+__all__ = ["Environment", "VectorEnvironment", "VectorState", "select_rows"]
 
 State = TypeVar("State", bound=eqx.Module)
 
@@ -101,7 +101,7 @@ class VectorEnvironment(Generic[State]):
         stepped = jax.vmap(self.env.step)(state.inner, action)
 
         def restart_finished(keys):
-            return _select(state.done, jax.vmap(self.env.start)(keys), (keys, stepped))
+            return select_rows(state.done, jax.vmap(self.env.start)(keys), (keys, stepped))
 
         # Resetting costs random draws, so it is only done on steps where some episode starts.
         keys, (inner, timestep) = jax.lax.cond(
@@ -110,7 +110,7 @@ class VectorEnvironment(Generic[State]):
         return VectorState(inner, keys, timestep.last), timestep
 
 
-def _select(chosen: Bool[Array, "batch"], there: Any, elsewhere: Any) -> Any:
+def select_rows(chosen: Bool[Array, "batch"], there: Any, elsewhere: Any) -> Any:
     """Takes each row of a pytree from ``there`` where chosen, else from ``elsewhere``."""
 
     def pick(a, b):

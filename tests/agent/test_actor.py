@@ -9,6 +9,7 @@ import pytest
 
 from synthetic_returns import actor
 from synthetic_returns.envs.base import VectorEnvironment
+from synthetic_returns.envs.catch import Catch
 from synthetic_returns.networks import AgentNetwork, MlpTorso
 from synthetic_returns.types import StepType
 from tests.agent.counting import ACTION, ACTIONS, TIME, CountingEnv, CountingNetwork
@@ -21,6 +22,13 @@ def random_network():
     torso = MlpTorso((3,), (8,), key=jax.random.key(1))
     return AgentNetwork(
         torso, 8, lstm_size=6, policy_size=8, num_actions=ACTIONS, key=jax.random.key(2)
+    )
+
+
+def catch_network(env):
+    torso = MlpTorso(env.observation_shape, (8,), key=jax.random.key(1))
+    return AgentNetwork(
+        torso, 8, lstm_size=0, policy_size=8, num_actions=env.num_actions, key=jax.random.key(2)
     )
 
 
@@ -172,3 +180,19 @@ def test_environments_are_independent():
     kinds = np.asarray(trajectory.timestep.step_type)
     assert {int(kind) for kind in kinds.ravel()} == {int(kind) for kind in StepType}
     assert len({tuple(kinds[:, row]) for row in range(BATCH)}) > 1
+
+
+def test_staggered_environments_are_evenly_spread_over_an_episode():
+    """And each of them is where it would have come by itself."""
+    env = VectorEnvironment(Catch(runs=2))
+    network = catch_network(env.env)
+    begun = actor.start(env, network, BATCH, jax.random.key(0))
+    staggered = actor.stagger(env, network, begun)
+    longest = env.env.episode_steps
+    ahead = [row * longest // BATCH for row in range(BATCH)]
+    np.testing.assert_array_equal(staggered.statistics.running["episode_steps"], ahead)
+    for row, steps in enumerate(ahead):
+        alone = begun if not steps else actor.unroll(env, network, begun, steps)[0]
+        np.testing.assert_array_equal(
+            staggered.timestep.observation[row], alone.timestep.observation[row]
+        )

@@ -235,3 +235,20 @@ def test_an_update_descends_and_fills_the_memory():
         state, metrics = update(eqx.tree_at(lambda s: s.memory, state, after.memory), trajectory)
         losses.append(float(metrics["loss/sa"]))
     assert losses[-1] < 0.9 * losses[0]
+
+
+def test_the_entropy_cost_falls_over_the_run():
+    config = make_config(entropy_cost=0.1, entropy_fall=0.75, steps=4 * BATCH * TIME)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
+    update = eqx.filter_jit(learner.update)
+    costs = []
+    for _ in range(6):
+        costs.append(float(learner.entropy_cost(state.updates)))
+        state, metrics = update(state, trajectory)
+        parts = (metrics["loss/policy"] + 0.5 * metrics["loss/value"] + metrics["loss/sa"]) - costs[
+            -1
+        ] * metrics["policy/entropy"]
+        assert metrics["loss/total"] == pytest.approx(float(parts), rel=1e-5)
+    assert costs == pytest.approx([0.1, 0.08125, 0.0625, 0.04375, 0.025, 0.025])

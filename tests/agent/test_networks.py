@@ -127,10 +127,12 @@ def test_one_unroll_of_20_equals_many_short_ones(length):
     np.testing.assert_allclose(state.cell, after_whole.cell, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("lstm_size", [0, 6])
-def test_learning_on_time_and_batch_equals_acting_step_by_step(lstm_size):
+@pytest.mark.parametrize(("lstm_size", "clock"), [(0, 0), (6, 0), (0, 12)])
+def test_learning_on_time_and_batch_equals_acting_step_by_step(lstm_size, clock):
     torso = make_torso((5, 5, 2), (3,), (8,), kernel=2, stride=1, key=key())
-    network = AgentNetwork(torso, 8, lstm_size=lstm_size, policy_size=7, num_actions=4, key=key(1))
+    network = AgentNetwork(
+        torso, 8, lstm_size=lstm_size, clock=clock, policy_size=7, num_actions=4, key=key(1)
+    )
     _, _, first = lstm_case(12, 3)
     images = normal(2, 12, 3, 5, 5, 2)
 
@@ -142,7 +144,7 @@ def test_learning_on_time_and_batch_equals_acting_step_by_step(lstm_size):
     logits, value, _ = act(network, images, first, network.initial_state(3))
     assert (logits.shape, value.shape) == ((12, 3, 4), (12, 3))
     state = network.initial_state(3)
-    assert (state is None) == (lstm_size == 0)
+    assert (state is None) == (lstm_size == clock == 0)
     for t in range(12):
         now = slice(t, t + 1)
         step_logits, step_value, state = act(network, images[now], first[now], state)

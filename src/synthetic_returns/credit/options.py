@@ -17,7 +17,7 @@ class EpisodicOptions:
     gate: Literal["sigmoid", "variance"] = "variance"
     """sigmoid: learned with the rest (the paper). variance: open where the current state leaves
     the reward uncertain."""
-    sparsity: float = 0.2
+    sparsity: float = 0.3
     """Cost of the mean size of c: a state contributes nothing unless the rewards say so."""
     time_features: bool = True
     """Tell g and b how long the episode has lasted."""

@@ -43,8 +43,8 @@ def _delayed(runs: int, steps: int, solved: float, quick_steps: int | None = Non
     )
 
 
-CATCH_DELAYED_20 = _delayed(20, 800_000, 0.98, quick_steps=500_000)
-DELAYED = (_delayed(10, 500_000, 0.98), CATCH_DELAYED_20, _delayed(40, 2_500_000, 0.975))
+CATCH_DELAYED_20 = _delayed(20, 600_000, 0.98, quick_steps=400_000)
+DELAYED = (_delayed(10, 500_000, 0.98), CATCH_DELAYED_20, _delayed(40, 1_200_000, 0.975))
 
 
 def draw(results: Results, out: Path) -> list[Path]:

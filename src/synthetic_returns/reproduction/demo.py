@@ -12,7 +12,7 @@ from synthetic_returns.runs import default_run_path
 
 __all__ = ["STUDY", "demo_folder"]
 
-DEMO = dataclasses.replace(CATCH_DELAYED_20, name="demo", steps=500_000, seeds=1, bars=())
+DEMO = dataclasses.replace(CATCH_DELAYED_20, name="demo", steps=400_000, seeds=1, bars=())
 FIGURE = "demo.png"
 
 

@@ -19,7 +19,7 @@ KEY_TO_DOOR = Experiment(
     title="Key-to-Door",
     task="key-to-door",
     steps=800_000,
-    quick_steps=800_000,
+    quick_steps=400_000,
     solved=0.98,
     credited="key",
     bars=(
@@ -60,7 +60,7 @@ VARIANTS = (
         title="250 distracting steps",
         task="key-to-door",
         flags=("--task.distractor-steps", "250"),
-        steps=4_000_000,
+        steps=2_000_000,
         solved=0.95,
         credited="key",
         bars=(Bar("sr", "eval_door", at_least=0.95),),

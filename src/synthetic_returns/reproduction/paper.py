@@ -14,23 +14,14 @@ from synthetic_returns.reproduction.table import read_paper_results
 
 __all__ = ["EXPERIMENTS", "STUDY"]
 
-ARMS = {
-    "sr": Arm("paper-sr", "with SR, the paper's settings", "#9c4a00", preset="paper"),
-    "no-sr": Arm(
-        "paper-no-sr", "without SR, the paper's settings", "#0b3c6f", ("--no-sr",), preset="paper"
-    ),
-}
+PAPER_SR = Arm("paper-sr", "with SR, the paper's settings", "#9c4a00", preset="paper")
 OURS = (CATCH_DELAYED_20, KEY_TO_DOOR)
 EXPERIMENTS = tuple(
     dataclasses.replace(
         experiment,
         name=f"paper-{experiment.name}",
         steps=5_000_000,
-        arms=(
-            ARMS["sr"],
-            # What the experiment gives the arm without synthetic returns beside --no-sr.
-            ARMS["no-sr"].with_flags(*experiment.arms[1].flags[1:]),
-        ),
+        arms=(PAPER_SR,),
         seeds=2,
         bars=(),
         quick_steps=None,
@@ -54,9 +45,8 @@ def draw(results: Results, out: Path) -> list[Path]:
         for row in read_paper_results():
             if (row["experiment"], row["arm"]) == (ours.name, "sr") and row["env_steps"] > 0:
                 best = find_task(ours.task).optimal_return if row["measure"] == "return" else 1
-                colour = ARMS["sr"].colour
-                ax.plot(row["env_steps"], row["value"] / best, "*", color=colour, markersize=11,
-                        label="published")  # fmt: skip
+                ax.plot(row["env_steps"], row["value"] / best, "*", color=PAPER_SR.colour,
+                        markersize=11, label="published")  # fmt: skip
     lines = figure.axes[0].get_legend_handles_labels()
     figure.legend(*lines, loc="outside lower center", ncols=3, fontsize=8)
     return [save(figure, out / "paper.png")]

@@ -20,6 +20,7 @@ from synthetic_returns.types import Key
 __all__ = ["EpisodicLearner", "EpisodicState"]
 
 RATE = 0.02  # of the running averages, per update
+SMALL = 0.1  # a contribution, in standardised rewards, that the cost of sparsity is meant for
 
 
 class EpisodicState(eqx.Module):
@@ -31,6 +32,7 @@ class EpisodicState(eqx.Module):
       reward_mean: running mean of the rewards.
       reward_square: running mean of their squares.
       c_mean: running mean of c.
+      c_rest: running median of c: the contribution of an ordinary state, which counts as none.
       gate_scale: running maximum of the variance that b leaves; where the gate is fully open.
       evidence: running means of prediction * residual and of prediction squared, on episodes
         before they were trained on; their ratio is the trust.
@@ -41,6 +43,7 @@ class EpisodicState(eqx.Module):
     reward_mean: Float[Array, ""]
     reward_square: Float[Array, ""]
     c_mean: Float[Array, ""]
+    c_rest: Float[Array, ""]
     gate_scale: Float[Array, ""]
     evidence: Float[Array, "2"]
 
@@ -73,7 +76,7 @@ class EpisodicState(eqx.Module):
         """The synthetic return of each state, in units of reward, scaled by trust."""
         c = self.model.contribution(observation)
         if self.model.options.centred:
-            c = c - self.c_mean
+            c = c - self.c_rest
         return jax.lax.stop_gradient(c * self.reward_scale * self.trust)
 
 
@@ -112,6 +115,7 @@ class EpisodicLearner:
             reward_mean=jnp.zeros(()),
             reward_square=jnp.ones(()),
             c_mean=jnp.zeros(()),
+            c_rest=jnp.zeros(()),
             gate_scale=jnp.ones(()),
             evidence=jnp.zeros(2),
         )
@@ -204,7 +208,8 @@ def _train(
             miss = (prediction.variance - jnp.square(left)) / state.gate_scale
             total += masked_mean(jnp.square(miss), valid)
         if model.options.sparsity:
-            total += model.options.sparsity * masked_mean(jnp.abs(prediction.c), valid)
+            apart = prediction.c - jax.lax.stop_gradient(prediction.c_rest)
+            total += model.options.sparsity * masked_mean(_sparsity(apart), valid)
         if model.options.centred:
             total += jnp.square(prediction.c_mean)  # else nothing keeps the mean of c in place
         return total, prediction
@@ -227,6 +232,7 @@ def _train(
         reward_mean=state.reward_mean,
         reward_square=state.reward_square,
         c_mean=_track(state.c_mean, prediction.c_mean),
+        c_rest=_track(state.c_rest, prediction.c_mean + prediction.c_rest),
         gate_scale=_track(state.gate_scale, jnp.max(variance)),
         evidence=state.evidence,
     )
@@ -267,6 +273,11 @@ def discounted_return(
         return total, total
 
     return jax.lax.scan(add, jnp.zeros_like(reward[0]), reward, reverse=True)[1]
+
+
+def _sparsity(c: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The size of c for small ones, ever less for large ones: what stands out is not shrunk."""
+    return SMALL * jnp.log1p(jnp.abs(c) / SMALL)
 
 
 def _track(average: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:

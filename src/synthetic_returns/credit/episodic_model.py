@@ -22,6 +22,7 @@ class Prediction(eqx.Module):
     g: Float[Array, "time batch"]
     b: Float[Array, "time batch"]
     c_mean: Float[Array, ""]
+    c_rest: Float[Array, ""]
     memory: Float[Array, "time batch"]
     variance: Float[Array, "time batch"]
 
@@ -35,6 +36,8 @@ class EpisodicModel(eqx.Module):
       b: features and episode time to the expected reward.
       g: features and episode time to the gate: its logit, or, before a softplus, the variance that
         b leaves.
+      offset: features and episode time to what the sum of c is measured from; only in two stages,
+        where b is not free to be it.
       options: what is switched on.
     """
 
@@ -42,6 +45,7 @@ class EpisodicModel(eqx.Module):
     c: Mlp
     b: Mlp
     g: Mlp
+    offset: Mlp | None
     options: EpisodicOptions = eqx.field(static=True)
     longest: int = eqx.field(static=True)
 
@@ -53,7 +57,7 @@ class EpisodicModel(eqx.Module):
         *,
         key: Key,
     ):
-        encoder_key, c_key, b_key, g_key = jax.random.split(key, 4)
+        encoder_key, c_key, b_key, g_key, offset_key = jax.random.split(key, 5)
         self.encoder = make_torso(
             observation_shape,
             options.channels,
@@ -67,6 +71,9 @@ class EpisodicModel(eqx.Module):
         self.c = Mlp(features, options.head_sizes, key=c_key)
         self.b = Mlp(current, options.head_sizes, key=b_key)
         self.g = Mlp(current, options.head_sizes, key=g_key)
+        self.offset = None
+        if options.two_stage:
+            self.offset = Mlp(current, options.head_sizes, key=offset_key)
         self.options = options
         self.longest = longest
 
@@ -95,6 +102,7 @@ class EpisodicModel(eqx.Module):
         c_mean = masked_mean(c, valid) if c_mean is None else c_mean
         if self.options.centred:
             c = c - c_mean
+        c_rest = jnp.nanmedian(jnp.where(valid, c, jnp.nan))
         c = jnp.where(valid, c, 0)
         c_sum_tm1 = jnp.cumsum(c, axis=0) - c
 
@@ -111,4 +119,9 @@ class EpisodicModel(eqx.Module):
             g = jnp.clip(jax.lax.stop_gradient(variance) / gate_scale, 0, 1)
         else:
             g = jax.nn.sigmoid(gate_output)
-        return Prediction(c=c, g=g, b=b, c_mean=c_mean, memory=g * c_sum_tm1, variance=variance)
+        # What b leaves has mean zero in every current state; so must what explains it.
+        if self.offset is not None:
+            c_sum_tm1 = c_sum_tm1 - self.offset(current)
+        return Prediction(
+            c=c, g=g, b=b, c_mean=c_mean, c_rest=c_rest, memory=g * c_sum_tm1, variance=variance
+        )

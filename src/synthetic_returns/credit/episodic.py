@@ -1,5 +1,6 @@
 """The episodic learner: give it finished episodes, ask it for contributions."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -34,6 +35,8 @@ class EpisodicState(eqx.Module):
       c_mean: running mean of c.
       c_rest: running median of c: the contribution of an ordinary state, which counts as none.
       gate_scale: running maximum of the variance that b leaves; where the gate is fully open.
+      updates: how many there were.
+      examined: how many batches of new episodes were compared with predictions.
       evidence: running means of prediction * residual and of prediction squared, on episodes
         before they were trained on; their ratio is the trust.
     """
@@ -45,6 +48,8 @@ class EpisodicState(eqx.Module):
     c_mean: Float[Array, ""]
     c_rest: Float[Array, ""]
     gate_scale: Float[Array, ""]
+    updates: Int[Array, ""]
+    examined: Int[Array, ""]
     evidence: Float[Array, "2"]
 
     @property
@@ -117,6 +122,8 @@ class EpisodicLearner:
             c_mean=jnp.zeros(()),
             c_rest=jnp.zeros(()),
             gate_scale=jnp.ones(()),
+            updates=jnp.zeros((), jnp.int32),
+            examined=jnp.zeros((), jnp.int32),
             evidence=jnp.zeros(2),
         )
         self.buffer = EpisodeBuffer(observation_shape, dtype, options.slots, longest)
@@ -184,12 +191,13 @@ def _train(
     """One update on a batch of episodes."""
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
     reward = discounted_return(reward, state.model.options.horizon)
+    track = functools.partial(_track, count=state.updates)
     state = eqx.tree_at(
         lambda s: (s.reward_mean, s.reward_square),
         state,
         (
-            _track(state.reward_mean, masked_mean(reward, valid)),
-            _track(state.reward_square, masked_mean(jnp.square(reward), valid)),
+            track(state.reward_mean, masked_mean(reward, valid)),
+            track(state.reward_square, masked_mean(jnp.square(reward), valid)),
         ),
     )
     target = state.standardised(reward)
@@ -231,9 +239,11 @@ def _train(
         optimizer=optimizer,
         reward_mean=state.reward_mean,
         reward_square=state.reward_square,
-        c_mean=_track(state.c_mean, prediction.c_mean),
-        c_rest=_track(state.c_rest, prediction.c_mean + prediction.c_rest),
-        gate_scale=_track(state.gate_scale, jnp.max(variance)),
+        c_mean=track(state.c_mean, prediction.c_mean),
+        c_rest=track(state.c_rest, prediction.c_mean + prediction.c_rest),
+        gate_scale=track(state.gate_scale, jnp.max(variance)),
+        updates=state.updates + 1,
+        examined=state.examined,
         evidence=state.evidence,
     )
     return state, metrics
@@ -258,7 +268,14 @@ def _examine(
             masked_mean(jnp.square(prediction.memory), valid),
         ]
     )
-    return eqx.tree_at(lambda s: s.evidence, state, _track(state.evidence, seen))
+    # Before the first update neither the unit of reward nor the model means anything.
+    began = state.updates > 0
+    evidence = jnp.where(began, _track(state.evidence, seen, state.examined), state.evidence)
+    return eqx.tree_at(
+        lambda s: (s.evidence, s.examined),
+        state,
+        (evidence, state.examined + began.astype(jnp.int32)),
+    )
 
 
 def discounted_return(
@@ -280,8 +297,11 @@ def _sparsity(c: Float[Array, "..."]) -> Float[Array, "..."]:
     return SMALL * jnp.log1p(jnp.abs(c) / SMALL)
 
 
-def _track(average: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:
-    return average + RATE * (value - average)
+def _track(
+    average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
+) -> Float[Array, "..."]:
+    """A running average; of the first values it is the mean, whatever it started from."""
+    return average + jnp.maximum(RATE, 1 / (count + 1)) * (value - average)
 
 
 def _padded(episodes: list[Episode], longest: int) -> tuple[Array, Array, Array]:

@@ -121,7 +121,8 @@ class EpisodicModel(eqx.Module):
             g = jax.nn.sigmoid(gate_output)
         # What b leaves has mean zero in every current state; so must what explains it.
         if self.offset is not None:
-            c_sum_tm1 = c_sum_tm1 - self.offset(current)
+            origin = current if self.options.encoder_gradient else jax.lax.stop_gradient(current)
+            c_sum_tm1 = c_sum_tm1 - self.offset(origin)
         return Prediction(
             c=c, g=g, b=b, c_mean=c_mean, c_rest=c_rest, memory=g * c_sum_tm1, variance=variance
         )

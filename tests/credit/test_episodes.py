@@ -56,6 +56,16 @@ def cut_all(streams, unroll_length):
     return found, unrolls * unroll_length
 
 
+def test_an_episode_whose_start_was_not_seen_is_left_out():
+    streams, episodes = make_stream([[6, 4, 5, 3]], seed=0)
+    found, _ = cut_all([streams[0][2:]], 1)
+    want = [episode for _, _, episode in episodes[1:]]
+    for got, episode in zip(found, want, strict=False):
+        np.testing.assert_array_equal(got.observation, episode.observation)
+        np.testing.assert_array_equal(got.reward, episode.reward)
+    assert len(found) == len(want)
+
+
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     rows=st.lists(

@@ -6,7 +6,7 @@ from synthetic_returns.credit.episodes import Episode
 from synthetic_returns.credit.episodic import Explanation
 from synthetic_returns.wrappers.stream import StreamCredit
 
-__all__ = ["TRUE_REWARD", "SYNTHETIC_RETURN", "Credited"]
+__all__ = ["SYNTHETIC_RETURN", "TRUE_REWARD", "Credited"]
 
 # The names in the info.
 TRUE_REWARD = "true_reward"

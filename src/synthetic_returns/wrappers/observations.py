@@ -97,4 +97,5 @@ def _kept(dtype: Any) -> np.dtype:
     dtype = np.dtype(dtype)
     if dtype == np.bool_:
         return np.dtype(np.uint8)
-    return dtype if dtype in (np.uint8, np.int8) else np.dtype(np.float32)
+    is_byte = dtype.kind in "iu" and dtype.itemsize == 1
+    return dtype if is_byte else np.dtype(np.float32)

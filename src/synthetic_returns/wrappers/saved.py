@@ -55,7 +55,7 @@ def load_learner(path: Path, learner: EpisodicLearner) -> None:
     _check_header(path, json.loads(str(arrays["header"])), _header(learner))
     template = _leaves(learner)
     names = {f"state{name}": name for name in template}
-    for name in names.keys() | {name for name in arrays if name.startswith("state")}:
+    for name in sorted(names.keys() | {name for name in arrays if name.startswith("state")}):
         there = str(arrays[name].shape) if name in arrays else "missing"
         here = str(template[names[name]].shape) if name in names else "missing"
         if there != here:
@@ -105,8 +105,8 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check the path, or save first")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = dict(archive)
             json.loads(str(arrays["header"]))
             return arrays
     except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile) as error:

@@ -2,11 +2,11 @@
 
     python examples/sb3_ppo.py --seeds 0 1 2               # delayed Catch, 20 runs, 1.5 M steps
     python examples/sb3_ppo.py --seeds 0 1 2 --no-sr       # the same agent without them
-    python examples/sb3_ppo.py --task key-to-door --recurrent --seeds 0 1 2
+    python examples/sb3_ppo.py --task key-to-door --seeds 0 1 2
 
 The wrapper is one line, in ``make_envs``. A run writes its learning curve to
 ``results/wrappers/<task>/<arm>-seed<n>.csv`` and its state to ``runs/``: started again after it was
-stopped it goes on, and a finished one is left alone. ``examples/plot_wrappers.py`` draws them all.
+stopped it goes on, and a finished one is left alone. ``benchmarks/plot_wrappers.py`` draws them all.
 """
 
 import argparse
@@ -98,6 +98,7 @@ class Run:
         self.envs = make_envs(args, seed, not args.no_sr)
         self.use_sr = not args.no_sr
         task = f"{args.task}-{args.runs}" if args.task == "catch-delayed" else args.task
+        task += "-recurrent" if args.recurrent else ""
         self.name = f"{task}/{'sr' if self.use_sr else 'no-sr'}-seed{seed}"
         self.csv = args.out / f"{self.name}.csv"
         self.summary = args.out / f"{self.name}.json"

@@ -278,9 +278,15 @@ class StreamCredit:
     def _use_learned(self) -> None:
         """Takes what c needs out of the learner; handing over all of it on each step is slow."""
         state = eqx.tree_at(lambda s: s.optimizer, self.learner.state, None)
-        self._parameters, rest = eqx.partition(state, eqx.is_array)
+        arrays, rest = eqx.partition(state, eqx.is_array)
+        self._parameters, structure = jax.tree.flatten(arrays)  # lists are faster to hand over
         if not hasattr(self, "_contribution"):  # what is no array never changes
-            self._contribution = jax.jit(lambda p, x: eqx.combine(p, rest).contribution(x))
+
+            def contribution(parameters: list[Array], observation: Array) -> Array:
+                state = eqx.combine(jax.tree.unflatten(structure, parameters), rest)
+                return state.contribution(observation)
+
+            self._contribution = jax.jit(contribution)
 
     def _contributions(self, state: np.ndarray) -> np.ndarray:
         return np.asarray(self._contribution(self._parameters, state))

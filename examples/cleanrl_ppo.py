@@ -15,6 +15,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import torch
+from gymnasium.spaces import flatdim
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from torch import nn
 
@@ -123,7 +124,7 @@ def train(args):
     """The rows of the learning curve."""
     torch.manual_seed(args.seed)
     envs = make_envs(args)
-    agent = Agent(np.prod(envs.single_observation_space.shape), envs.single_action_space.n)
+    agent = Agent(flatdim(envs.single_observation_space), flatdim(envs.single_action_space))
     optimizer = torch.optim.Adam(agent.parameters(), LEARNING_RATE, eps=1e-5)
     observation, _ = envs.reset(seed=args.seed)
     done, rows, returns, start = np.zeros(ENVS, bool), [], [], time.monotonic()

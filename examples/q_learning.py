@@ -6,7 +6,8 @@ The ingredients of R2D2 and DQN but for the recurrent core: sequences kept in a 
 Q-learning with a slowly changing target network, returns over several steps without correction,
 epsilon-greedy actors. Synthetic returns need an agent that learns from rewards over time, no policy
 gradient. Lines that they need are marked ``# SR``. Replayed rewards are augmented when they are
-replayed, with what is known about contributions by then.
+replayed, with what is known about contributions by then. Without them Q is about 0 everywhere, and
+whether the greedy action leads to the trigger is a matter of chance.
 """
 
 import functools

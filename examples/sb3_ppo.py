@@ -6,7 +6,7 @@
 
 The wrapper is one line, in ``make_envs``. A run writes its learning curve to
 ``results/wrappers/<task>/<arm>-seed<n>.csv`` and its state to ``runs/``: started again after it was
-stopped it goes on, and a finished one is left alone. ``benchmarks/plot_wrappers.py`` draws them all.
+stopped it goes on, and a finished one is left alone. ``benchmarks/plot_wrappers.py`` draws all.
 """
 
 import argparse

@@ -15,12 +15,11 @@ pytest.importorskip(
 contrib = pytest.importorskip(
     "sb3_contrib", reason="needs the extra: pip install 'synthetic-returns[sb3]'"
 )
+import torch  # noqa: E402
 from stable_baselines3 import A2C, PPO  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor  # noqa: E402
-
-import torch  # noqa: E402
 
 import synthetic_returns as sr  # noqa: E402
 

@@ -28,9 +28,9 @@ parser.add_argument("--steps", type=int, default=500_000)
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--out", type=Path, default=Path("results/wrappers"))
 
-ENVS, STEPS, EPOCHS, BATCHES = 16, 128, 4, 8
-LEARNING_RATE, GAMMA, LAMBDA, CLIP = 1e-3, 0.9, 0.95, 0.2
-ENTROPY, VALUE, MAX_GRAD_NORM = 0.01, 0.5, 0.5
+ENVS, STEPS, EPOCHS, BATCHES = 16, 128, 10, 8
+LEARNING_RATE, GAMMA, LAMBDA, CLIP = 3e-4, 0.9, 0.95, 0.2
+ENTROPY, VALUE, MAX_GRAD_NORM = 0.02, 0.5, 0.5
 
 
 def make_envs(args):

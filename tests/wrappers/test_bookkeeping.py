@@ -110,11 +110,12 @@ def test_actions_are_those_of_each_state(monkeypatch):
     env = wrapped([[(3, False)], [(5, False)]], AutoresetMode.NEXT_STEP)
     listen(env, monkeypatch)
     env.reset()
-    for t in range(6):
+    for t in range(7):
         env.step(np.array([t % 5, (t + 1) % 5]))
-    first, second = env.recent_episodes()
+    first, second, third = env.recent_episodes()
     np.testing.assert_array_equal(first.action, [0, 1, 2])
     np.testing.assert_array_equal(second.action, [1, 2, 3, 4, 0])
+    np.testing.assert_array_equal(third.action, [4, 0, 1])  # 3 only started the episode
 
 
 def test_episodes_wait_and_are_learned_from_together(monkeypatch):

@@ -34,7 +34,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) --editable ".[dev]"
+	$(PIP) --editable ".[dev,sb3,examples]"
 	touch $@
 
 clean:

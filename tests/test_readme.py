@@ -10,10 +10,10 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
 
 
 def test_there_are_blocks():
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=["train", "library"])
+@pytest.mark.parametrize("block", BLOCKS, ids=["train", "library", "wrapper"])
 def test_block_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = 'preset("chain")\nimport dataclasses\n'

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from synthetic_returns.runs import Run
     from synthetic_returns.trainer import train
     from synthetic_returns.types import StepType, TimeStep
+    from synthetic_returns.wrappers.sb3 import SyntheticReturnsCallback, SyntheticReturnsVecEnv
+    from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 
 _HOMES = {
     "Association": "credit.association",
@@ -37,6 +39,9 @@ _HOMES = {
     "Run": "runs",
     "StateAssociativeModel": "credit.sa_model",
     "StepType": "types",
+    "SyntheticReturnsCallback": "wrappers.sb3",
+    "SyntheticReturnsVecEnv": "wrappers.sb3",
+    "SyntheticReturnsVectorWrapper": "wrappers.vector",
     "TimeStep": "types",
     "VectorEnvironment": "envs.base",
     "associate": "credit.association",
@@ -58,6 +63,9 @@ __all__ = [
     "Run",
     "StateAssociativeModel",
     "StepType",
+    "SyntheticReturnsCallback",
+    "SyntheticReturnsVecEnv",
+    "SyntheticReturnsVectorWrapper",
     "TimeStep",
     "VectorEnvironment",
     "associate",

@@ -1,9 +1,12 @@
 """Writing files so that a crash leaves the old content or the new one, never half of it."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["RunError", "sync_directory", "write_atomically"]
+__all__ = ["RunError", "replacing", "sync_directory", "write_atomically"]
 
 
 class RunError(ValueError):
@@ -12,10 +15,17 @@ class RunError(ValueError):
 
 def write_atomically(path: Path, text: str) -> None:
     """Replaces the whole content of a file in one step."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of ``path`` when all is written."""
     # One writer per run (see ``runs``), so a fixed name is safe and leaves no litter to collect.
     unfinished = path.with_name(f".{path.name}.unfinished")
-    with unfinished.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    with unfinished.open("wb") as file:
+        yield file
         file.flush()
         os.fsync(file.fileno())
     unfinished.replace(path)

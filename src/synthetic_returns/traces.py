@@ -172,12 +172,8 @@ def _explain_episodic(
     credit: EpisodicState, timestep: TimeStep
 ) -> tuple[Float[Array, "time 1"], Float[Array, "time 1"], Float[Array, "time 1"]]:
     ended = jnp.cumsum(timestep.last, axis=0) > 0
-    prediction = credit.model.predict(timestep.observation, ~ended, credit.gate_scale)
-    b = prediction.b
-    if credit.model.options.standardise:
-        b = b * credit.reward_scale + credit.reward_mean
-    c = jnp.where(timestep.last, 0, credit.contribution(timestep.observation))
-    return c, prediction.g, b
+    explanation = credit.explain(timestep.observation, ~ended)
+    return jnp.where(timestep.last, 0, explanation.c), explanation.g, explanation.b
 
 
 def _cut(step: int, timestep: TimeStep, explained: dict[str, Float[Array, "time"]]) -> Trace:

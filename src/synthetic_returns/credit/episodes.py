@@ -17,10 +17,17 @@ UNSEEN = -1  # the length of a running episode whose beginning is not known
 
 @dataclasses.dataclass(frozen=True)
 class Episode:
-    """One finished episode: the states that have a successor, and the reward of leaving each."""
+    """One finished episode: the states that have a successor, and the reward of leaving each.
+
+    Attributes:
+      observation: the states.
+      reward: the reward of leaving each.
+      action: what the agent did in each, where that is known; credit does not depend on it.
+    """
 
     observation: np.ndarray
     reward: np.ndarray
+    action: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -32,7 +39,14 @@ class EpisodeCutter:
     An episode whose first step it did not see is left out.
     """
 
-    def __init__(self, observation_shape: tuple[int, ...], dtype: Any, batch: int, longest: int):
+    def __init__(
+        self,
+        observation_shape: tuple[int, ...],
+        dtype: Any,
+        batch: int,
+        longest: int,
+        remedy: str = "raise the task's episode_steps",
+    ):
         """Allocates room for the running episodes.
 
         Args:
@@ -40,8 +54,10 @@ class EpisodeCutter:
           dtype: how observations are kept.
           batch: number of environments.
           longest: the largest number of states with a successor in an episode.
+          remedy: what to do about longer ones, for the message.
         """
         check_positive("longest", longest)
+        self._remedy = remedy
         self.observation = np.zeros((batch, longest, *observation_shape), dtype)
         self.reward = np.zeros((batch, longest), np.float32)
         self.length = np.full(batch, UNSEEN, np.int32)
@@ -52,22 +68,31 @@ class EpisodeCutter:
             np.asarray(x)
             for x in (timestep.observation, timestep.reward, timestep.first, timestep.last)
         )
-        longest = self.reward.shape[1]
         for t in range(len(reward) - 1):
             self.length[first[t]] = 0
             rows = np.flatnonzero(~last[t] & (self.length != UNSEEN))
-            index = self.length[rows]
-            if np.any(index >= longest):
-                raise ValueError(
-                    f"an episode is longer than {longest} steps, the longest that the episode "
-                    "buffer was made for; raise the task's episode_steps."
-                )
-            self.observation[rows, index] = observation[t, rows]
-            self.reward[rows, index] = reward[t + 1, rows]
-            self.length[rows] += 1
+            self.append(rows, observation[t, rows], reward[t + 1, rows])
             for row in rows[last[t + 1, rows]]:
-                steps = self.length[row]
-                yield Episode(self.observation[row, :steps].copy(), self.reward[row, :steps].copy())
+                yield self.finish(row)
+
+    def append(self, rows: np.ndarray, observation: np.ndarray, reward: np.ndarray) -> None:
+        """Adds a state, and the reward of leaving it, to the running episodes of some rows."""
+        index = self.length[rows]
+        longest = self.reward.shape[1]
+        if np.any(index >= longest):
+            raise ValueError(
+                f"an episode is longer than {longest} steps, the longest that the episode "
+                f"buffer was made for; {self._remedy}."
+            )
+        self.observation[rows, index] = observation
+        self.reward[rows, index] = reward
+        self.length[rows] += 1
+
+    def finish(self, row: int | np.integer) -> Episode:
+        """The episode of a row, as far as it has come; the next one starts from nothing."""
+        steps = self.length[row]
+        self.length[row] = 0
+        return Episode(self.observation[row, :steps].copy(), self.reward[row, :steps].copy())
 
 
 class EpisodeBuffer:

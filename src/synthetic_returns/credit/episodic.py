@@ -1,7 +1,7 @@
 """The episodic learner: give it finished episodes, ask it for contributions."""
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from synthetic_returns.averages import explained_variance, masked_mean
 from synthetic_returns.credit.episodes import Episode, EpisodeBuffer, bucket
@@ -18,10 +18,26 @@ from synthetic_returns.credit.options import EpisodicOptions
 from synthetic_returns.optimizers import adam
 from synthetic_returns.types import Key
 
-__all__ = ["EpisodicLearner", "EpisodicState"]
+__all__ = ["EpisodicLearner", "EpisodicState", "Explanation"]
 
 RATE = 0.02  # of the running averages, per update
 SMALL = 0.1  # a contribution, in standardised rewards, that the cost of sparsity is meant for
+
+
+class Explanation(eqx.Module):
+    """What the model says about every state of an episode, in units of reward.
+
+    Attributes:
+      c: the synthetic return of the state, scaled by trust: what arriving there earns.
+      g: the gate in [0, 1]: whether past states matter for the reward of leaving this one.
+      b: what the state alone says about that reward.
+      prediction: that reward as predicted, ``b`` and the gated sum of the contributions before.
+    """
+
+    c: Float[Array, "..."]
+    g: Float[Array, "..."]
+    b: Float[Array, "..."]
+    prediction: Float[Array, "..."]
 
 
 class EpisodicState(eqx.Module):
@@ -77,7 +93,23 @@ class EpisodicState(eqx.Module):
         slope = self.evidence[0] / jnp.maximum(self.evidence[1], 1e-12)
         return jnp.clip(slope, 0, 1)
 
-    def contribution(self, observation: Float[Array, "*shape"]) -> Float[Array, "*batch"]:
+    def explain(
+        self,
+        observation: Shaped[Array, "time batch *observation"],
+        valid: Bool[Array, "time batch"],
+    ) -> Explanation:
+        """What the model says about every step of a batch of episodes."""
+        prediction = self.model.predict(observation, valid, self.gate_scale, self.c_mean)
+        mean = self.reward_mean if self.model.options.standardise else jnp.zeros(())
+        b = prediction.b * self.reward_scale + mean
+        return Explanation(
+            c=self.contribution(observation),
+            g=prediction.g,
+            b=b,
+            prediction=b + prediction.memory * self.reward_scale,
+        )
+
+    def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """The synthetic return of each state, in units of reward, scaled by trust."""
         c = self.model.contribution(observation)
         if self.model.options.centred:
@@ -100,6 +132,7 @@ class EpisodicLearner:
         *,
         key: Key,
         dtype: Any = np.float32,
+        encoder: Callable[[Array], Array] | None = None,
     ):
         """Draws the parameters and reserves the buffer.
 
@@ -109,9 +142,14 @@ class EpisodicLearner:
           options: the choices.
           key: consumed here.
           dtype: how observations are kept.
+          encoder: instead of the one that the options describe; see ``EpisodicModel``.
         """
         model_key, sample_key = jax.random.split(key)
-        model = EpisodicModel(observation_shape, longest, options, key=model_key)
+        # A copy, because updates are made in place and the encoder is the caller's.
+        encoder = jax.tree.map(lambda x: jnp.array(x) if eqx.is_array(x) else x, encoder)
+        model = EpisodicModel(
+            observation_shape, longest, options, key=model_key, encoder=encoder, dtype=dtype
+        )
         optimizer = adam(options.learning_rate).init(eqx.filter(model, eqx.is_array))
         self.options = options
         self.state = EpisodicState(
@@ -146,7 +184,7 @@ class EpisodicLearner:
             batch = self.buffer.sample(self.options.batch_size, rng)
             self.state, self.metrics = _train(self.state, *map(jnp.asarray, batch))
 
-    def contributions(self, observation: Float[Array, "*shape"]) -> Float[Array, "*batch"]:
+    def contributions(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """The synthetic return of each state, in units of reward, scaled by trust."""
         return _contribution(self.state, observation)
 
@@ -184,7 +222,7 @@ _contribution = eqx.filter_jit(lambda state, observation: state.contribution(obs
 @eqx.filter_jit(donate="all")
 def _train(
     state: EpisodicState,
-    observation: Float[Array, "time batch *observation"],
+    observation: Shaped[Array, "time batch *observation"],
     reward: Float[Array, "time batch"],
     length: Int[Array, "batch"],
 ) -> tuple[EpisodicState, dict[str, Float[Array, ""]]]:
@@ -252,7 +290,7 @@ def _train(
 @eqx.filter_jit(donate="all")
 def _examine(
     state: EpisodicState,
-    observation: Float[Array, "time batch *observation"],
+    observation: Shaped[Array, "time batch *observation"],
     reward: Float[Array, "time batch"],
     length: Int[Array, "batch"],
 ) -> EpisodicState:
@@ -308,7 +346,8 @@ def _padded(episodes: list[Episode], longest: int) -> tuple[Array, Array, Array]
     """Episodes side by side, padded to few different lengths and numbers."""
     time = bucket(max(map(len, episodes)), longest)
     batch = bucket(len(episodes), 1 << 30)
-    observation = np.zeros((time, batch, *episodes[0].observation.shape[1:]), np.float32)
+    like = episodes[0].observation
+    observation = np.zeros((time, batch, *like.shape[1:]), like.dtype)
     reward = np.zeros((time, batch), np.float32)
     length = np.zeros(batch, np.int32)
     for row, episode in enumerate(episodes):

@@ -1,15 +1,18 @@
 """The state-associative model on whole episodes: an encoder of its own, and c, b and the gate."""
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Shaped
 
 from synthetic_returns.averages import masked_mean
 from synthetic_returns.clock import clock_size, time_features
 from synthetic_returns.credit.options import EpisodicOptions
 from synthetic_returns.credit.sa_model import Mlp
-from synthetic_returns.networks import ConvTorso, MlpTorso, make_torso
+from synthetic_returns.networks import make_torso
 from synthetic_returns.types import Key
 
 __all__ = ["EpisodicModel", "Prediction"]
@@ -41,7 +44,7 @@ class EpisodicModel(eqx.Module):
       options: what is switched on.
     """
 
-    encoder: MlpTorso | ConvTorso
+    encoder: Callable[[Array], Array]
     c: Mlp
     b: Mlp
     g: Mlp
@@ -56,17 +59,34 @@ class EpisodicModel(eqx.Module):
         options: EpisodicOptions,
         *,
         key: Key,
+        encoder: Callable[[Array], Array] | None = None,
+        dtype: Any = jnp.float32,
     ):
+        """Draws the parameters.
+
+        Args:
+          observation_shape: shape of one observation.
+          longest: the largest number of states with a successor in an episode.
+          options: the choices.
+          key: consumed here.
+          encoder: a pytree of parameters that maps observations with any leading axes to features;
+            one of the kind and size that the options say unless given.
+          dtype: of the observations that the encoder gets.
+        """
         encoder_key, c_key, b_key, g_key, offset_key = jax.random.split(key, 5)
-        self.encoder = make_torso(
-            observation_shape,
-            options.channels,
-            options.encoder_sizes,
-            kernel=options.kernel,
-            stride=options.stride,
-            key=encoder_key,
-        )
-        features = options.encoder_sizes[-1]
+        if encoder is None:
+            encoder = make_torso(
+                observation_shape,
+                options.channels,
+                options.encoder_sizes,
+                kernel=options.kernel,
+                stride=options.stride,
+                key=encoder_key,
+            )
+            features = options.encoder_sizes[-1]
+        else:
+            features = _feature_size(encoder, observation_shape, dtype)
+        self.encoder = encoder
         current = features + (clock_size(longest) if options.time_features else 0)
         self.c = Mlp(features, options.head_sizes, key=c_key)
         self.b = Mlp(current, options.head_sizes, key=b_key)
@@ -77,13 +97,13 @@ class EpisodicModel(eqx.Module):
         self.options = options
         self.longest = longest
 
-    def contribution(self, observation: Float[Array, "*shape"]) -> Float[Array, "*batch"]:
+    def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """``c`` of any states, before centring."""
         return self.c(self.encoder(observation))
 
     def predict(
         self,
-        observation: Float[Array, "time batch *observation"],
+        observation: Shaped[Array, "time batch *observation"],
         valid: Bool[Array, "time batch"],
         gate_scale: Float[Array, ""],
         c_mean: Float[Array, ""] | None = None,
@@ -126,3 +146,18 @@ class EpisodicModel(eqx.Module):
         return Prediction(
             c=c, g=g, b=b, c_mean=c_mean, c_rest=c_rest, memory=g * c_sum_tm1, variance=variance
         )
+
+
+def _feature_size(
+    encoder: Callable[[Array], Array], observation_shape: tuple[int, ...], dtype: Any
+) -> int:
+    """How many features an encoder makes of an observation; refuses one that makes none."""
+    observation = jnp.zeros((3, 2, *observation_shape), dtype)
+    shape = eqx.filter_eval_shape(encoder, observation).shape
+    if len(shape) != 3 or shape[:2] != (3, 2):
+        raise ValueError(
+            f"the encoder turns observations of shape {observation.shape} into an array of shape "
+            f"{shape}; it must keep the leading axes and end with one axis of features, here "
+            "(3, 2, features): flatten what it computes for each observation."
+        )
+    return shape[-1]

@@ -1,0 +1,1 @@
+"""Synthetic returns for agents of any framework: wrappers around vector environments."""

@@ -1,0 +1,88 @@
+"""Synthetic returns for Stable-Baselines3; needs the extra ``synthetic-returns[sb3]``."""
+
+from typing import Any
+
+import numpy as np
+from typing_extensions import Unpack
+
+try:
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+except ImportError as error:
+    raise ImportError(
+        "Stable-Baselines3 is not installed; this wrapper is for it: "
+        "pip install 'synthetic-returns[sb3]'"
+    ) from error
+
+from synthetic_returns.wrappers.credited import SYNTHETIC_RETURN, TRUE_REWARD, Credited
+from synthetic_returns.wrappers.stream import Settings, StreamCredit
+
+__all__ = ["SyntheticReturnsCallback", "SyntheticReturnsVecEnv"]
+
+
+class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
+    """Replaces the reward ``r`` by ``alpha * c + beta * r``, where c is learned along the way.
+
+    ``c`` is the synthetic return of the state that was arrived in. The environment's own reward is
+    in the info as ``true_reward``, ``c`` as ``synthetic_return``. Put ``VecMonitor`` or ``Monitor``
+    inside: the returns that they report, and that Stable-Baselines3 logs, are then the true ones.
+    """
+
+    def __init__(self, venv: VecEnv, **settings: Unpack[Settings]):
+        """Wraps an environment.
+
+        Args:
+          venv: the environment.
+          **settings: alpha, beta and the others that ``StreamCredit`` describes. ``longest`` is the
+            environment's time limit unless given, or 1,000 steps if it names none.
+        """
+        super().__init__(venv)
+        limit = _time_limit(venv)
+        if limit is not None:
+            settings.setdefault("longest", limit)
+        self.credit = StreamCredit(
+            venv.observation_space, venv.action_space, venv.num_envs, **settings
+        )
+        self._action: np.ndarray | None = None
+
+    def reset(self) -> Any:
+        """Starts an episode in every environment."""
+        observation = self.venv.reset()
+        self.credit.begin(observation)
+        return observation
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Sends the actions to the environments."""
+        self._action = actions
+        self.venv.step_async(actions)
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Receives what came of them; augments the rewards."""
+        observation, reward, done, infos = self.venv.step_wait()
+        # Where an episode is done, the observation already is the first of the next one.
+        augmented, c = self.credit.step(self._action, observation, reward, done, starts=done)
+        infos = [
+            info | {TRUE_REWARD: float(reward[i]), SYNTHETIC_RETURN: float(c[i])}
+            for i, info in enumerate(infos)
+        ]
+        return observation, augmented, done, infos
+
+
+class SyntheticReturnsCallback(BaseCallback):
+    """Adds the wrapper's report to what Stable-Baselines3 logs, as ``synthetic_returns/...``."""
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        for name, value in self.training_env.report().items():  # pyright: ignore
+            self.logger.record(f"synthetic_returns/{name}", value)
+
+
+def _time_limit(venv: VecEnv) -> int | None:
+    """The time limit that the environments were registered with, if they say."""
+    try:
+        spec = venv.get_attr("spec", indices=[0])[0]
+    except Exception:  # what a VecEnv raises for an attribute that it lacks is its own affair
+        return None
+    return getattr(spec, "max_episode_steps", None)

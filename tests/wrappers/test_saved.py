@@ -1,0 +1,109 @@
+"""What a wrapper has learned survives in a file, and is refused where it does not belong."""
+
+import dataclasses
+import json
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+
+from synthetic_returns.files import RunError
+from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
+from tests.wrappers.small import OPTIONS
+
+
+def make(seed=0, runs=2, options=OPTIONS, **settings: Any):
+    env = gymnasium.make_vec("synthetic_returns/CatchDelayed-v0", num_envs=4, runs=runs)
+    settings = {"longest": 13, "learn_every": 4} | settings
+    return SyntheticReturnsVectorWrapper(env, options=options, seed=seed, **settings)
+
+
+def play(env, episodes, seed):
+    rng = np.random.default_rng(seed)
+    env.reset(seed=seed)
+    return np.array(
+        [env.step(rng.integers(0, 3, 4))[4]["synthetic_return"] for _ in range(14 * episodes)]
+    )
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    env = make()
+    play(env, 12, seed=1)  # 48 episodes: more than there are slots
+    path = tmp_path_factory.mktemp("saved") / "agent" / "sr.npz"
+    env.save(path)
+    return path, env
+
+
+def test_goes_on_like_the_original(file):
+    path, original = file
+    copy = make(seed=5)
+    copy.load(path)
+    np.testing.assert_array_equal(play(copy, 4, seed=2), play(original, 4, seed=2))
+    a, b = copy.credit.learner.snapshot(), original.credit.learner.snapshot()
+    held = np.arange(13)[None] < a["length"][:, None]
+    for name in ("observation", "reward"):
+        a[name], b[name] = a[name][held], b[name][held]  # padding has no meaning
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert copy.report()["episodes"] == 64
+
+
+def test_saving_again_leaves_no_litter(file):
+    path, env = file
+    env.save(path)
+    assert [entry.name for entry in path.parent.iterdir()] == ["sr.npz"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"longest": 20}, r"longest 13, and this wrapper has 20: make the wrapper with longest=13"),
+        (
+            {"options": dataclasses.replace(OPTIONS, slots=40)},
+            r"slots 32, and this wrapper has 40: .*slots=32",
+        ),
+        (
+            {"options": dataclasses.replace(OPTIONS, head_sizes=(17,))},
+            r"another model: state.*b.layers.* is \(16.* in the file and \(17.* here; .*options",
+        ),
+    ],
+)
+def test_another_model_is_refused(file, change, message):
+    env = make(**change)
+    before = jax.tree.leaves(env.credit.learner.snapshot())
+    with pytest.raises(RunError, match=message):
+        env.load(file[0])
+    for x, y in zip(before, jax.tree.leaves(env.credit.learner.snapshot()), strict=True):
+        assert x is y  # nothing was changed
+
+
+def test_other_observations_are_refused(file):
+    env = gymnasium.make_vec("synthetic_returns/Chain-v0", num_envs=2)
+    env = SyntheticReturnsVectorWrapper(env, options=OPTIONS, longest=13)
+    with pytest.raises(RunError, match=r"observation_shape \[7, 7, 1\].*has \[18\]: wrap an env"):
+        env.load(file[0])
+
+
+def test_no_file_and_other_files_are_refused(file, tmp_path):
+    env = make()
+    with pytest.raises(FileNotFoundError, match=r"there is no file.*save first"):
+        env.load(tmp_path / "nothing.npz")
+    damaged = tmp_path / "damaged.npz"
+    damaged.write_bytes(file[0].read_bytes()[:-1000])
+    np.savez(tmp_path / "foreign.npz", weights=np.zeros(3))
+    for name in ("damaged", "foreign"):
+        with pytest.raises(RunError, match="damaged, or was not written by a wrapper's save"):
+            env.load(tmp_path / f"{name}.npz")
+
+
+def test_another_format_is_refused(file, tmp_path):
+    with np.load(file[0]) as saved:
+        arrays = dict(saved)
+    header = json.loads(str(arrays["header"])) | {"format": 99}
+    arrays["header"] = np.array(json.dumps(header))
+    np.savez(tmp_path / "new.npz", allow_pickle=False, **arrays)
+    with pytest.raises(RunError, match=r"format 99 and this version reads format 1: use the ver"):
+        make().load(tmp_path / "new.npz")

@@ -53,7 +53,8 @@ def event_styles(names: Iterable[str]) -> dict[str, EventStyle]:
 def marked_steps(events: Mapping[str, np.ndarray]) -> dict[str, list[int]]:
     """The steps on which each event is marked, in the order of their first time.
 
-    Events that never happen are left out. Success is told by the event that it comes with, and marked only where it comes alone.
+    Events that never happen are left out. Success is told by the event that it comes with, and
+    marked only where it comes alone.
     """
     happened = {name: np.asarray(x) != 0 for name, x in events.items()}
     others = [x for name, x in happened.items() if name != "success"]

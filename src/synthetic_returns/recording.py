@@ -82,14 +82,15 @@ class Recording:
         return float(np.sum(self.reward, dtype=np.float64))
 
     @classmethod
-    def from_trace(cls, trace: Trace) -> "Recording":
-        """What a run recorded while it was training."""
+    def from_trace(cls, trace: Trace, phases: tuple[tuple[str, int], ...] = ()) -> "Recording":
+        """What a run recorded while it was training; it has no pictures."""
         return cls(
             reward=trace.reward,
             contribution=trace.c,
             gate=on_arrival(trace.g),
             baseline=on_arrival(trace.b),
             events=trace.events,
+            phases=phases,
         )
 
 

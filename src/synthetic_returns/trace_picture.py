@@ -91,17 +91,17 @@ class _Pen:
         self._draw.text(place, text, colour, self._font, anchor)
 
     def phases(self) -> None:
-        starts = [start for _, start in self.recording.phases if start < len(self.recording)]
-        ends = [*starts[1:], len(self.recording)]
-        for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            name = self.recording.phases[index][0]
+        count = len(self.recording)
+        reached = [(name, start) for name, start in self.recording.phases if start < count]
+        ends = [start for _, start in reached[1:]] + [count]
+        for index, ((name, start), end) in enumerate(zip(reached, ends, strict=False)):
             if index % 2:
                 box = (self._x(start), self._top, self._x(end), self._bottom)
                 self._draw.rectangle(box, self._colours.phase)
             if self._draw.textlength(name, self._font) < self._x(end) - self._x(start):
                 middle = (self._x(start) + self._x(end)) / 2
                 self._write((middle, self._bottom + 4 * SMOOTH), name, "ma", self._colours.quiet)
-        if not starts:
+        if not reached:
             below = (self._right, self._bottom + 4 * SMOOTH)
             self._write(below, "step of the episode", "ra", self._colours.quiet)
 

@@ -23,7 +23,7 @@ from synthetic_returns.explanation import Explanation, explain
 from synthetic_returns.learner import Agent
 from synthetic_returns.types import Key, TimeStep
 
-__all__ = ["Trace", "TraceRecorder", "read_traces", "trace_points"]
+__all__ = ["Trace", "TraceRecorder", "drift", "read_traces", "trace_points"]
 
 SEED_OFFSET = 20_000  # apart from the seeds of training and of evaluation
 EPISODES = 8  # that the agent plays for one trace
@@ -86,6 +86,20 @@ def read_traces(run: str | Path, *, scripted: bool = False) -> list[Trace]:
     steps = sorted(int(path.stem) for path in found if path.stem.isdigit())
     paths = (Path(run, "traces", f"{step}{suffix}.npz") for step in steps)
     return [Trace.load(path) for path in paths if path.exists()]
+
+
+def drift(before: Trace, after: Trace) -> float:
+    """How much c changed between two traces of the same states, relative to its size.
+
+    Both are root mean squares; NaN if the states differ or c is not known or zero.
+    """
+    if not np.array_equal(before.observation, after.observation):
+        return float("nan")
+    size, change = (
+        float(np.sqrt(np.mean(np.square(c, dtype=np.float64))))
+        for c in (after.c, after.c - before.c)
+    )
+    return change / size if size > 1e-12 else float("nan")
 
 
 class TraceRecorder:

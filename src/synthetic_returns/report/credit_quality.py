@@ -41,10 +41,14 @@ class CreditQuality:
         """Whether the credit is as good as required; NaN never is."""
         return self.value >= self.required
 
+    def shown(self, value: float) -> str:
+        """A value in the unit of this measure."""
+        if not np.isfinite(value):
+            return "not known"
+        return f"{value:.1%}" if self.unit == "share" else f"{self.unit} {value:.4f}"
+
     def __str__(self) -> str:
-        value, required = (
-            f"{x:.1%}" if self.unit == "share" else f"{x:.4f}" for x in (self.value, self.required)
-        )
+        value, required = self.shown(self.value), self.shown(self.required)
         verdict = "holds" if self.holds else "does NOT hold"
         return f"{self.question}: {value}, required {required}, {verdict} ({self.detail})"
 
@@ -103,7 +107,7 @@ def _measure(task: Environment, played: Played) -> CreditQuality:
 
 @_measure.register
 def _(task: KeyToDoor, played: Played) -> CreditQuality:
-    """c belongs to the state arrived in: the last move of the key room arrives at ``key_steps``."""
+    """The state arrived in earns c, so the last move of phase one counts at ``key_steps``."""
     phase = slice(0, task.key_steps + 1)
     c = np.asarray(played.explanation.c)[phase]
     key = np.asarray(played.timestep.events["key"])[phase]
@@ -114,7 +118,7 @@ def _(task: KeyToDoor, played: Played) -> CreditQuality:
         value=peak_share(c, key),
         required=0.95,
         unit="share",
-        detail=f"{len(taken)} episodes; the key was taken in {taken.sum()}, of these {of_these:.1%}",
+        detail=f"{len(taken)} episodes, {taken.sum()} with the key; of those {of_these:.1%}",
     )
 
 

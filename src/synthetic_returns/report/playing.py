@@ -14,10 +14,10 @@ from synthetic_returns.checks import check_positive
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic import EpisodicState
 from synthetic_returns.envs.base import VectorEnvironment, VectorState
+from synthetic_returns.envs.phases import phases
 from synthetic_returns.explanation import Explanation, explain
 from synthetic_returns.learner import Agent
 from synthetic_returns.recording import Recording, on_arrival
-from synthetic_returns.report.phases import phases
 from synthetic_returns.report.state_bars import place_in_bars
 from synthetic_returns.types import Key, TimeStep
 

@@ -14,6 +14,7 @@ from synthetic_returns.recording import Recording
 
 __all__ = ["draw_trace_picture"]
 
+Number = float | int
 SMOOTH = 2  # drawn this much larger and scaled down, for smooth edges
 
 
@@ -80,14 +81,14 @@ class _Pen:
         if self._low == self._high:
             self._high = 1.0
 
-    def _x(self, step: float) -> float:
+    def _x(self, step: Number) -> float:
         return self._left + step * (self._right - self._left) / len(self.recording)
 
-    def _y(self, value: float) -> float:
+    def _y(self, value: Number) -> float:
         share = (value - self._low) / (self._high - self._low)
         return self._bottom - share * (self._bottom - self._top)
 
-    def _write(self, place: tuple[float, float], text: str, anchor: str, colour: str) -> None:
+    def _write(self, place: tuple[Number, Number], text: str, anchor: str, colour: str) -> None:
         self._draw.text(place, text, colour, self._font, anchor)
 
     def phases(self) -> None:
@@ -136,7 +137,7 @@ class _Pen:
             for step in marks[name]:
                 self._mark(style, self._x(step + 0.5), self._top - 12 * SMOOTH)
 
-    def _mark(self, style: EventStyle, x: float, y: float) -> None:
+    def _mark(self, style: EventStyle, x: Number, y: Number) -> None:
         r, colour = 4 * SMOOTH, ImageColor.getrgb(style.dark if self._dark else style.light)
         if style.shape == "circle":
             self._draw.ellipse((x - r, y - r, x + r, y + r), colour)
@@ -148,7 +149,7 @@ class _Pen:
                                colour)  # fmt: skip
 
 
-def _corners(shape: str) -> list[tuple[float, float]]:
+def _corners(shape: str) -> list[tuple[Number, Number]]:
     if shape == "square":
         return [(-1, -1), (1, -1), (1, 1), (-1, 1)]
     if shape == "triangle":

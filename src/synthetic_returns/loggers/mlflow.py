@@ -1,5 +1,6 @@
 """MLflow; imported only when a run asks for it."""
 
+import importlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -24,9 +25,7 @@ class MlflowLogger:
     """One run of the experiment ``synthetic-returns``, or of ``MLFLOW_EXPERIMENT_NAME``."""
 
     def __init__(self, run: Run):
-        from mlflow import MlflowClient
-
-        self._client: Any = MlflowClient()
+        self._client: Any = importlib.import_module("mlflow").MlflowClient()
         file = run.path / ID_FILE
         if file.exists():
             self._id = file.read_text(encoding="utf-8").strip()

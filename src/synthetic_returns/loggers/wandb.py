@@ -1,5 +1,6 @@
 """Weights & Biases; imported only when a run asks for it."""
 
+import importlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -23,10 +24,8 @@ class WandbLogger:
     """One run of the project ``synthetic-returns``, or of ``WANDB_PROJECT``."""
 
     def __init__(self, run: Run):
-        import wandb
-
-        self._wandb: Any = wandb
-        self._run: Any = wandb.init(
+        self._wandb: Any = importlib.import_module("wandb")
+        self._run: Any = self._wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=run.path.name,
             id=_stable_id(run),

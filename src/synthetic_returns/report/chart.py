@@ -13,6 +13,7 @@ __all__ = ["Bundle", "draw_chart"]
 WIDTH, HEIGHT = 420, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 34
 POINTS = 120
+Number = float | int | np.number
 RESAMPLES = 1000
 
 
@@ -75,7 +76,7 @@ def draw_chart(
     axes = _Axes.around(bundles, level, limits)
     parts = axes.rules()
     if level is not None:
-        parts.append(axes.line("level", (axes.x_max * 0, axes.x_max), (level, level)))
+        parts.append(axes.line("level", np.array([0, axes.x_max]), np.array([level, level])))
     ends = []
     for bundle in bundles:
         grid, mean, low, high = bundle.mean_and_interval()
@@ -116,10 +117,10 @@ class _Axes:
             low, high = low - 0.5, high + 0.5
         return cls(float(max(x[-1] for x, _ in curves)), low, high)
 
-    def x(self, step: float) -> float:
+    def x(self, step: Number) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * step / max(self.x_max, 1)
 
-    def y(self, value: float) -> float:
+    def y(self, value: Number) -> float:
         share = (value - self.low) / (self.high - self.low)
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(1.0, max(0.0, share))
 
@@ -141,8 +142,8 @@ class _Axes:
         )
         return parts
 
-    def line(self, name: str, xs: Sequence[float], ys: Sequence[float]) -> Markup:
-        return tag("path", d=self._path(np.asarray(xs), np.asarray(ys)), class_=name)
+    def line(self, name: str, xs: np.ndarray, ys: np.ndarray) -> Markup:
+        return tag("path", d=self._path(xs, ys), class_=name)
 
     def curve(self, name: str, steps: np.ndarray, values: np.ndarray) -> Markup:
         """Thinned out to what the picture can show."""
@@ -158,7 +159,7 @@ class _Axes:
         return "M" + "L".join(points)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def _ticks(low: Number, high: Number) -> list[float]:
     """About four round numbers in a range."""
     raw = (high - low) / 4
     size = 10 ** math.floor(math.log10(raw)) if raw > 0 else 1

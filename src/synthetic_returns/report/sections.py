@@ -210,7 +210,7 @@ def _cells(row: Sequence[str]) -> list[Markup]:
     return [tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)]
 
 
-def _spread(values: Sequence[float], form: str) -> str:
+def _spread(values: Sequence[float | int], form: str) -> str:
     known = [value for value in values if value is not None and np.isfinite(value)]
     if not known:
         return "-"

@@ -1,31 +1,20 @@
-"""Small trained runs and pages of them, made once for all tests of this folder."""
+"""A small run, and an episode that was never played."""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from synthetic_returns.presets import preset
 from synthetic_returns.recording import Recording
 from synthetic_returns.trainer import train
-
-
-def tiny_run(folder: Path, task: str, **changes) -> Path:
-    """A run that has learned nothing, in seconds."""
-    small = {"steps": 960, "log_every": 320, "eval_episodes": 4, "num_envs": 8, "traces": 2}
-    config = dataclasses.replace(preset(task, "fast"), **small | changes)
-    return train(config, out=folder / f"{task}-{changes.get('seed', 0)}").path
-
-
-@pytest.fixture(scope="session")
-def key_run(tmp_path_factory) -> Path:
-    return tiny_run(tmp_path_factory.mktemp("runs"), "key-to-door")
+from tests.small import UPDATE, small_config
 
 
 @pytest.fixture(scope="session")
 def chain_run(tmp_path_factory) -> Path:
-    return tiny_run(tmp_path_factory.mktemp("runs"), "chain")
+    """A run that has learned nothing, in seconds."""
+    config = small_config("episodic", steps=6 * UPDATE, traces=2)
+    return train(config, out=tmp_path_factory.mktemp("runs") / "chain").path
 
 
 def made_up(steps: int = 30, key_at: int = 7, total: float = 5.0, **changes) -> Recording:

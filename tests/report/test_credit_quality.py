@@ -2,16 +2,19 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns.credit.episodic import EpisodicLearner
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.key_to_door import KeyToDoor
 from synthetic_returns.explanation import Explanation
+from synthetic_returns.learner import Learner
+from synthetic_returns.presets import preset
 from synthetic_returns.report import credit_quality as module
 from synthetic_returns.report.credit_quality import credit_quality, peak_share, separation
-from synthetic_returns.report.opened_run import OpenedRun
 from synthetic_returns.report.playing import Played
 from synthetic_returns.types import StepType, TimeStep
 
@@ -70,15 +73,18 @@ def test_a_value_that_is_not_known_does_not_hold():
     assert "not known" in str(quality)
 
 
-def test_an_untrained_agent_plays_and_is_measured(key_run):
-    opened = OpenedRun.open(key_run)
-    _, agent, credit = opened.load()
-    quality = credit_quality(opened.config, agent, credit, episodes=8)
+def test_an_untrained_agent_plays_and_is_measured():
+    config = preset("key-to-door", distractor_steps=1)
+    agent = Learner(config).init(jax.random.key(0)).agent
+    task = config.task
+    learner = EpisodicLearner(
+        task.observation_shape, task.episode_steps, config.episodic, key=jax.random.key(1)
+    )
+    quality = credit_quality(config, agent, learner.state, episodes=8)
     assert quality is not None
     assert 0 <= quality.value <= 1
     assert "8 episodes" in quality.detail
-    plain = dataclasses.replace(opened.config, sr=False)
-    assert credit_quality(plain, agent, None) is None
+    assert credit_quality(dataclasses.replace(config, sr=False), agent, None) is None
 
 
 @pytest.mark.parametrize("task", [Catch(), KeyToDoor(red_key_reward=-2.0)])

@@ -22,7 +22,9 @@ def test_embedded_data_survives_and_cannot_leave_its_element():
 
 
 def test_elements_escape_text_and_attributes_but_not_elements():
-    made = tag("p", NASTY, tag("b", "bold"), None, [1, "<"], title=NASTY, class_="x", aria_label="y")
+    made = tag(
+        "p", NASTY, tag("b", "bold"), None, [1, "<"], title=NASTY, class_="x", aria_label="y"
+    )
     assert made.count("<") == 4  # p, b and their ends
     assert "<b>bold</b>1&lt;</p>" in made
     assert 'class="x" aria-label="y"' in made

@@ -175,7 +175,11 @@ function listen() {
   on("back", () => { pause(); goTo(state.pinned - 1); });
   on("forward", () => { pause(); goTo(state.pinned + 1); });
   find("speed").addEventListener("change", () => playing() && play());
-  find("scrub").addEventListener("input", (event) => { pause(); goTo(Number(event.target.value)); });
+  find("scrub").addEventListener("input", (event) => {
+    const step = Number(event.target.value); // read first: pausing puts the slider where the episode is
+    pause();
+    goTo(step);
+  });
 
   const charts = find("charts");
   charts.addEventListener("pointermove", (event) => {

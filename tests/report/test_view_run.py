@@ -23,6 +23,11 @@ from synthetic_returns.report.view_run import record_run
 from tests.report.conftest import made_up
 
 
+def frames_in(path) -> int:
+    with Image.open(path) as image:
+        return image.n_frames  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def test_the_page_and_the_animation_of_a_run(chain_run, tmp_path, capsys):
     gif = tmp_path / "episode.gif"
     main(["view", str(chain_run), "--episodes", "2", "--gif", str(gif)])
@@ -31,7 +36,7 @@ def test_the_page_and_the_animation_of_a_run(chain_run, tmp_path, capsys):
     page = (chain_run / "view.html").read_text()
     assert "visit a trigger state" in page
     assert "decisive" in page  # the bars of the Chain
-    assert Image.open(gif).n_frames == 6  # pyright: ignore[reportAttributeAccessIssue]
+    assert frames_in(gif) == 6
 
 
 def test_recordings_are_sorted_explained_and_have_the_frames_of_their_states(chain_run):
@@ -77,8 +82,7 @@ def test_an_animation_needs_frames_and_a_format(tmp_path):
         write_animation(tmp_path / "x.mp4", made_up())
     with pytest.raises(ValueError, match="no frames"):
         write_animation(tmp_path / "x.gif", made_up(frames=None))
-    animated = Image.open(write_animation(tmp_path / "x.png", made_up(steps=4)))
-    assert animated.n_frames == 5  # pyright: ignore[reportAttributeAccessIssue]
+    assert frames_in(write_animation(tmp_path / "x.png", made_up(steps=4))) == 5
 
 
 def test_only_the_page_is_served(tmp_path):

@@ -91,7 +91,7 @@ def _record(config: Config, played: Played, states: Any, row: int) -> Recording:
     timestep, explanation = played.timestep, played.explanation
     steps = slice(0, played.lengths[row])
     frames = [
-        config.task.render(jax.tree.map(lambda x, t=t: x[t, row], states))
+        config.task.render(jax.tree.map(lambda x, t=t: jnp.asarray(x[t, row]), states))
         for t in range(played.lengths[row])
     ]
 
@@ -117,5 +117,5 @@ def _record(config: Config, played: Played, states: Any, row: int) -> Recording:
 
 
 def _to_host(x: jax.Array) -> Any:
-    """Random keys stay what they are; numpy does not know them."""
+    """For quick slicing; random keys stay what they are, numpy does not know them."""
     return x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else np.asarray(x)

@@ -106,6 +106,12 @@ def test_the_keyboard_does_everything(visit):
     assert visit.step() == 1  # the slider moves by one, not by two
 
 
+def test_every_step_shows_its_own_frame(visit):
+    for step in range(31):
+        assert (visit.step(), visit.red_of_frame()) == (step, step)  # frame t has the colour t
+        visit.tab.keyboard.press("ArrowRight")
+
+
 def test_everything_can_be_reached_by_tab(visit):
     reached = set()
     for _ in range(20):

@@ -29,13 +29,15 @@ types: $(VENV)/.installed-dev
 
 # The pages are tested in a real browser. Where it cannot be installed, these tests are skipped.
 browser:
-	@command -v chromium chromium-browser google-chrome >/dev/null \
-	|| { test "$$(id -u)" = 0 && apt-get update --quiet --quiet \
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	|| command -v google-chrome >/dev/null \
+	|| { test "$$(id -u)" = 0 && export DEBIAN_FRONTEND=noninteractive \
+	     && apt-get update --quiet --quiet \
 	     && apt-get install --quiet --quiet --yes --no-install-recommends chromium >/dev/null; } \
 	|| echo "no chromium here, and it cannot be installed: the browser tests will be skipped"
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "the site is in site/; $(BIN)/python -m mkdocs serve shows it while you write"
 
 $(VENV)/.installed-docs: $(VENV)/.installed

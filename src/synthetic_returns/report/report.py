@@ -52,7 +52,8 @@ def write_report(records: Sequence[RunRecord], measured: Measured, out: Path) ->
 
 def _task(index: int, task: TaskRecord, measured: Measured) -> Markup:
     known = find_task(task.config.task_name)
-    qualities = [(record, quality) for record, quality in measured if record in task.runs]
+    own = {id(run) for run in task.runs}
+    qualities = [(record, quality) for record, quality in measured if id(record) in own]
     parameters = {
         name: value
         for name, value in task.config.to_dict()["task"].items()

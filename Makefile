@@ -7,14 +7,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test test-slow lint types clean
+.PHONY: setup demo test test-slow lint types browser docs clean
 
 setup: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/synthetic-returns demo
 
-test: lint types
+test: lint types browser
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 test-slow: $(VENV)/.installed-dev
@@ -27,6 +27,23 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/pyright
 
+# The pages are tested in a real browser. Where it cannot be installed, these tests are skipped.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	|| command -v google-chrome >/dev/null \
+	|| { test "$$(id -u)" = 0 && export DEBIAN_FRONTEND=noninteractive \
+	     && apt-get update --quiet --quiet \
+	     && apt-get install --quiet --quiet --yes --no-install-recommends chromium >/dev/null; } \
+	|| echo "no chromium here, and it cannot be installed: the browser tests will be skipped"
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "the site is in site/; $(BIN)/python -m mkdocs serve shows it while you write"
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(PIP) --editable ".[docs]"
+	touch $@
+
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "synthetic-returns needs Python 3.11 or newer; try: make PYTHON=python3.11 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,4 +55,4 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache
+	rm -rf $(VENV) .pytest_cache .ruff_cache site

@@ -133,7 +133,7 @@ def test_resuming_equals_never_stopping(csv_path, tmp_path):
     assert csv_path.read_text() == straight.read_text()
     shown = scalars_shown(csv_path.parent / "tensorboard")
     assert shown == scalars_shown(straight.parent / "tensorboard")
-    assert shown == {"loss": [(step, step / 8) for step in range(1, 9)]}
+    assert shown == {"episode/loss": [(step, step / 8) for step in range(1, 9)]}
 
 
 def test_without_a_checkpoint_all_rows_are_written_again(csv_path):
@@ -142,7 +142,7 @@ def test_without_a_checkpoint_all_rows_are_written_again(csv_path):
             writer.write(0, {"loss": 2.0})
             writer.write(1, {"loss": 1.0})
     assert list(read_metrics(csv_path)["env_steps"]) == [0, 1]
-    assert scalars_shown(csv_path.parent / "tensorboard") == {"loss": [(0, 2.0), (1, 1.0)]}
+    assert scalars_shown(csv_path.parent / "tensorboard") == {"episode/loss": [(0, 2.0), (1, 1.0)]}
 
 
 def test_a_row_cut_off_by_a_crash_is_ignored_and_then_mended(csv_path):
@@ -180,7 +180,7 @@ def test_non_finite_values_are_kept_in_the_table_and_silent(csv_path, capfd, cap
     table = read_metrics(csv_path)
     assert np.isnan(table["loss"][0])
     assert np.isposinf(table["scale"][0])
-    assert scalars_shown(csv_path.parent / "tensorboard") == {"entropy": [(1, 0.5)]}
+    assert scalars_shown(csv_path.parent / "tensorboard") == {"episode/entropy": [(1, 0.5)]}
     assert caplog.records == []
     assert capfd.readouterr() == ("", "")
 

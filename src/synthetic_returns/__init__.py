@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from synthetic_returns.envs.base import Environment, VectorEnvironment
     from synthetic_returns.envs.registry import make
     from synthetic_returns.presets import preset
+    from synthetic_returns.recording import Recording
+    from synthetic_returns.report.frames import frames_of_observations
+    from synthetic_returns.report.viewer import write_view
     from synthetic_returns.runs import Run
     from synthetic_returns.trainer import train
     from synthetic_returns.types import StepType, TimeStep
@@ -36,6 +39,7 @@ _HOMES = {
     "EpisodicLearner": "credit.episodic",
     "EpisodicMemory": "credit.memory",
     "EpisodicOptions": "credit.options",
+    "Recording": "recording",
     "Run": "runs",
     "StateAssociativeModel": "credit.sa_model",
     "StepType": "types",
@@ -49,6 +53,8 @@ _HOMES = {
     "make": "envs.registry",
     "preset": "presets",
     "train": "trainer",
+    "frames_of_observations": "report.frames",
+    "write_view": "report.viewer",
 }
 
 __all__ = [
@@ -60,6 +66,7 @@ __all__ = [
     "EpisodicLearner",
     "EpisodicMemory",
     "EpisodicOptions",
+    "Recording",
     "Run",
     "StateAssociativeModel",
     "StepType",
@@ -70,9 +77,11 @@ __all__ = [
     "VectorEnvironment",
     "associate",
     "augmented_reward",
+    "frames_of_observations",
     "make",
     "preset",
     "train",
+    "write_view",
 ]
 
 

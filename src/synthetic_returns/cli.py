@@ -14,6 +14,8 @@ __all__ = ["main"]
 COMMANDS = {
     "train": "train an agent on a task, with or without synthetic returns",
     "evaluate": "play episodes with a trained agent",
+    "view": "see the credit: play episodes of a run in one HTML page",
+    "report": "one HTML page about runs: curves, steps to solve, quality of the credit",
     "reproduce": "the paper's experiments: both arms, all seeds, figures and tables",
     "demo": "delayed Catch with and without synthetic returns, side by side",
     "tasks": "list the tasks, or draw an episode of one",
@@ -41,6 +43,7 @@ examples:
   synthetic-returns train key-to-door --no-sr --seed 3   the baseline agent
   synthetic-returns train chain --preset paper --seeds 4
   synthetic-returns evaluate runs/catch-delayed-fast-sr-001
+  synthetic-returns view runs/catch-delayed-fast-sr-001 --open
 """
 
 

@@ -1,16 +1,21 @@
-"""The numbers of a run over time: ``metrics.csv`` for programs, TensorBoard events for people."""
+"""The numbers of a run over time: ``metrics.csv`` for programs, loggers for people."""
 
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synthetic_returns.files import RunError, write_atomically
+from synthetic_returns.loggers.tags import tag_of
+from synthetic_returns.loggers.tensorboard import TensorBoardLogger
+
+if TYPE_CHECKING:
+    from synthetic_returns.loggers.base import MetricsLogger
 
 __all__ = ["MetricsWriter", "read_metrics"]
 
@@ -18,7 +23,7 @@ STEP = "env_steps"
 
 
 class MetricsWriter:
-    """Appends rows to a CSV file and scalars to a TensorBoard directory.
+    """Appends rows to a CSV file and tells TensorBoard and other loggers.
 
     Every row is on disk when ``write`` returns. A name that appears for the first time becomes a
     new column, empty in the rows before it.
@@ -28,12 +33,17 @@ class MetricsWriter:
       tensorboard_path: where the event files go.
       resume_step: the step of the checkpoint from which the run goes on. Later rows are dropped,
         because they will be written again; ``None`` starts from nothing and drops them all.
+      loggers: who else is told; they are closed with the writer.
     """
 
-    def __init__(self, csv_path: Path, tensorboard_path: Path, *, resume_step: int | None):
-        # Slow to import, and not needed by those who only read metrics.
-        from tensorboardX import SummaryWriter
-
+    def __init__(
+        self,
+        csv_path: Path,
+        tensorboard_path: Path,
+        *,
+        resume_step: int | None,
+        loggers: Sequence["MetricsLogger"] = (),
+    ):
         self._path = csv_path
         last_kept_step = -1 if resume_step is None else resume_step
         self._columns, rows = _read_rows(csv_path) if csv_path.exists() else ([STEP], [])
@@ -41,15 +51,7 @@ class MetricsWriter:
         self._last_step = int(rows[-1][0]) if rows else 0
         self._replace(rows)  # also mends a last row that a crash cut off
 
-        event_files = len(list(tensorboard_path.glob("events.*")))
-        self._tensorboard = SummaryWriter(
-            str(tensorboard_path),
-            # TensorBoard forgets what earlier files say about this step and later ones.
-            purge_step=last_kept_step + 1 if event_files else None,
-            flush_secs=5,
-            # The name is otherwise only unique to the second, and a second writer would overwrite.
-            filename_suffix=f".{event_files:04d}",
-        )
+        self._loggers = [TensorBoardLogger(tensorboard_path, last_kept_step), *loggers]
 
     def write(self, step: int, values: Mapping[str, Any]) -> None:
         """Adds one row.
@@ -71,25 +73,31 @@ class MetricsWriter:
         self._file.write(_to_csv([[cells.get(column, "") for column in self._columns]]))
         self._file.flush()
         self._last_step = step
-        for name, number in numbers.items():
-            if math.isfinite(number):  # anything else makes tensorboardX complain on the terminal
-                self._tensorboard.add_scalar(name, float(number), step)
+        self.show(step, numbers)
+
+    def show(self, step: int, values: Mapping[str, Any]) -> None:
+        """Tells the loggers only: numbers that programs find in another file."""
+        # What is not finite makes loggers complain on the terminal.
+        finite = {tag_of(name): float(x) for name, x in values.items() if math.isfinite(x)}
+        for logger in self._loggers:
+            logger.scalars(step, finite)
 
     def image(self, step: int, tag: str, array: np.ndarray) -> None:
-        """Shows ``[H, W]`` grey or ``[H, W, 3]`` colour uint8 pixels in TensorBoard."""
+        """Shows ``[H, W]`` grey or ``[H, W, 3]`` colour uint8 pixels."""
         pixels = np.asarray(array)
         if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3):
             raise ValueError(
                 f"image {tag!r} is {pixels.dtype}{list(pixels.shape)}; "
                 "it must be uint8 [H, W] or [H, W, 3]"
             )
-        layout = "HW" if pixels.ndim == 2 else "HWC"
-        self._tensorboard.add_image(tag, pixels, step, dataformats=layout)
+        for logger in self._loggers:
+            logger.image(step, tag, pixels)
 
     def close(self) -> None:
-        """Flushes and closes both outputs; harmless when repeated."""
+        """Flushes and closes all outputs; harmless when repeated."""
         self._file.close()
-        self._tensorboard.close()
+        for logger in self._loggers:
+            logger.close()
 
     def __enter__(self) -> "MetricsWriter":
         return self

@@ -16,15 +16,18 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from synthetic_returns.files import RunError, write_atomically
 from synthetic_returns.metrics import MetricsWriter, read_metrics
+
+if TYPE_CHECKING:
+    from synthetic_returns.loggers.base import MetricsLogger
 
 __all__ = ["Run", "RunError", "default_run_path"]
 
@@ -102,11 +105,16 @@ class Run:
         write_atomically(self.path / _CONFIG, text)
         self.config = json.loads(text)["config"]
 
-    def metrics(self, resume_step: int | None) -> MetricsWriter:
-        """Opens the metrics for writing; see ``MetricsWriter`` for ``resume_step``."""
+    def metrics(
+        self, resume_step: int | None, loggers: Sequence["MetricsLogger"] = ()
+    ) -> MetricsWriter:
+        """Opens the metrics for writing; see ``MetricsWriter`` for the arguments."""
         self._check_writable()
         return MetricsWriter(
-            self.path / _METRICS, self.path / "tensorboard", resume_step=resume_step
+            self.path / _METRICS,
+            self.path / "tensorboard",
+            resume_step=resume_step,
+            loggers=loggers,
         )
 
     def read_metrics(self) -> dict[str, np.ndarray]:

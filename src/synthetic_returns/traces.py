@@ -13,17 +13,18 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from synthetic_returns import actor
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.scripted import optimal_action
+from synthetic_returns.explanation import explain
 from synthetic_returns.learner import Agent
 from synthetic_returns.types import Key, TimeStep
 
-__all__ = ["Trace", "TraceRecorder", "read_traces", "trace_points"]
+__all__ = ["Trace", "TraceRecorder", "drift", "read_traces", "trace_points"]
 
 SEED_OFFSET = 20_000  # apart from the seeds of training and of evaluation
 EPISODES = 8  # that the agent plays for one trace
@@ -88,6 +89,20 @@ def read_traces(run: str | Path, *, scripted: bool = False) -> list[Trace]:
     return [Trace.load(path) for path in paths if path.exists()]
 
 
+def drift(before: Trace, after: Trace) -> float:
+    """How much c changed between two traces of the same states, relative to its size.
+
+    Both are root mean squares; NaN if the states differ or c is not known or zero.
+    """
+    if not np.array_equal(before.observation, after.observation):
+        return float("nan")
+    size, change = (
+        float(np.sqrt(np.mean(np.square(c, dtype=np.float64))))
+        for c in (after.c, after.c - before.c)
+    )
+    return change / size if size > 1e-12 else float("nan")
+
+
 class TraceRecorder:
     """Plays and explains the example episodes of one configuration."""
 
@@ -119,7 +134,7 @@ class TraceRecorder:
         if _has_script(env):
             played[SCRIPTED] = _play_script(env, key)
         return {
-            suffix: (timestep, _explain(self._config, agent, credit, timestep))
+            suffix: (timestep, explain(self._config, agent, credit, timestep))
             for suffix, timestep in played.items()
         }
 
@@ -150,37 +165,11 @@ def _play_script(env: Environment, key: Key) -> TimeStep:
     return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b])[:, None], first, later)
 
 
-def _explain(
-    config: Config, agent: Agent, credit: EpisodicState | None, timestep: TimeStep
-) -> dict[str, Float[Array, "time"]]:
-    """c, g and b of every state; those behind the end of the episode mean nothing."""
-    if credit is not None:
-        c, g, b = _explain_episodic(credit, timestep)
-    elif agent.sa_model is not None:
-        features = agent.network.torso(timestep.observation)
-        core = agent.network.initial_state(1)
-        hidden, _ = agent.network.recur(features, timestep.first, core)
-        current = hidden if config.sa_current == "core" else features
-        model = agent.sa_model
-        c, g, b = model.contribution(features), model.gate(current), model.baseline(current)
-    else:
-        c = g = b = jnp.full(timestep.reward.shape, jnp.nan)
-    return {"c": c[:, 0], "g": g[:, 0], "b": b[:, 0]}
-
-
-def _explain_episodic(
-    credit: EpisodicState, timestep: TimeStep
-) -> tuple[Float[Array, "time 1"], Float[Array, "time 1"], Float[Array, "time 1"]]:
-    ended = jnp.cumsum(timestep.last, axis=0) > 0
-    explanation = credit.explain(timestep.observation, ~ended)
-    return jnp.where(timestep.last, 0, explanation.c), explanation.g, explanation.b
-
-
-def _cut(step: int, timestep: TimeStep, explained: dict[str, Float[Array, "time"]]) -> Trace:
+def _cut(step: int, timestep: TimeStep, explanation: Explanation) -> Trace:
     """The first episode of what was played."""
     last = np.flatnonzero(np.asarray(timestep.last)[:, 0])[0]
     steps = slice(0, last + 1)
-    c, g, b = (np.array(explained[name])[steps] for name in "cgb")
+    c, g, b = (np.array(x)[steps, 0] for x in (explanation.c, explanation.g, explanation.b))
     g[-1] = b[-1] = np.nan
     return Trace(
         step=step,

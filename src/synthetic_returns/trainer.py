@@ -16,7 +16,9 @@ from synthetic_returns.credit.episodic import EpisodicState
 from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.evaluation import evaluate
 from synthetic_returns.learner import Agent
+from synthetic_returns.loggers.base import check_loggers, make_logger
 from synthetic_returns.runs import Run, RunError, default_run_path
+from synthetic_returns.trace_log import show_traces
 from synthetic_returns.traces import TraceRecorder, trace_points
 
 __all__ = [
@@ -44,6 +46,7 @@ def train(
     out: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    log: Sequence[str] = (),
 ) -> Run:
     """Trains one agent and evaluates it; everything is in the run directory that is returned.
 
@@ -52,8 +55,9 @@ def train(
       out: the run directory; the next free one under ``runs/`` unless given.
       resume: go on with the run in ``out`` if there is one.
       progress: called after every row of metrics with the step and the row.
+      log: who is told beside TensorBoard: ``"wandb"``, ``"mlflow"``.
     """
-    return train_seeds([config], [out], resume=resume, progress=progress)[0]
+    return train_seeds([config], [out], resume=resume, progress=progress, log=log)[0]
 
 
 def train_seeds(
@@ -62,12 +66,14 @@ def train_seeds(
     *,
     resume: bool = False,
     progress: Progress | None = None,
+    log: Sequence[str] = (),
 ) -> list[Run]:
     """Trains agents that differ in their seed only, as one computation; see ``train``."""
     config = configs[0]
     for other in configs[1:]:
         if dataclasses.replace(other, seed=config.seed) != config:
             raise ValueError("the configurations differ in more than their seed; train them apart.")
+    check_loggers(log)
     with ExitStack() as stack:
         runs = [
             stack.enter_context(_open(c, out, resume)) for c, out in zip(configs, outs, strict=True)
@@ -75,7 +81,12 @@ def train_seeds(
         engine = FusedEngine(config, [c.seed for c in configs])
         checkpoints = [Checkpoints(run.path / "checkpoints") for run in runs]
         start, wall_s = _restore(engine, checkpoints)
-        writers = [stack.enter_context(run.metrics(start if start else None)) for run in runs]
+        writers = [
+            stack.enter_context(
+                run.metrics(start if start else None, [make_logger(name, run) for name in log])
+            )
+            for run in runs
+        ]
         recorder = TraceRecorder(config)
         traces_due = [at for at in trace_points(config.steps, config.traces) if at > start]
         clock = _Clock(wall_s)
@@ -98,6 +109,7 @@ def train_seeds(
                     for index, (run, c) in enumerate(zip(runs, configs, strict=True)):
                         agent, credit = engine.agent(index), engine.credit(index)
                         recorder.record(run.path, step, c.seed, agent, credit)
+                        show_traces(writers[index], c, run.path)
                 # At fixed steps, so that an interrupted run reports at the same ones.
                 before = step - engine.steps_per_call
                 if step // config.log_every > before // config.log_every or step >= config.steps:
@@ -136,6 +148,9 @@ def train_seeds(
                     "steps_per_s": step / wall_s,
                     "eval": result.summary(),
                 }
+            )
+            writers[index].show(
+                step, {f"eval/{name}": value for name, value in result.summary().items()}
             )
         return runs
 

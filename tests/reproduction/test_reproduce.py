@@ -33,6 +33,8 @@ def test_reproduce_trains_records_and_reuses(tmp_path, tiny_chain, monkeypatch, 
     assert [(row["arm"], row["env_steps"]) for row in rows] == [("sr", 19_200), ("no-sr", 19_200)]
     assert len(read_csv(tmp_path / "out" / "chain" / "no-sr-seed0.csv")) > 20
     printed = capsys.readouterr().out
+    assert "with SR, 1 seed" in (tmp_path / "out" / "report.html").read_text()
+    assert "out/report.html" in printed.replace("\n", "")
     assert "0 of 1" in printed
     assert "chain no-sr: eval_success ≤ 0.05: 1 of 1" in printed
     recorded = traces.read_traces(tmp_path / "runs" / "chain" / "sr-seed0", scripted=True)

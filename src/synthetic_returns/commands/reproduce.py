@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 if TYPE_CHECKING:
+    from synthetic_returns.jobs import Job
     from synthetic_returns.reproduction.study import Study
 
 
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str]) -> None:
 
     # Only now what is slow to load.
     from synthetic_returns.checks import check_positive
+    from synthetic_returns.commands.report import report
     from synthetic_returns.commands.show_results import print_results
     from synthetic_returns.reproduction.run import reproduce
     from synthetic_returns.reproduction.studies import find_studies
@@ -55,17 +57,17 @@ def main(arguments: Sequence[str]) -> None:
     runs = parsed.runs or Path(f"runs/reproduce{suffix}")
     _check_settings(studies, runs)
     print_results(out, reproduce(studies, runs=runs, out=out))
+    report([job.out for job in _jobs(studies, runs)], out / "report.html")
 
 
 def _check_settings(studies: Sequence["Study"], runs: Path) -> None:
     """Refuses runs that were made with other settings, so that one table shows one method."""
     from synthetic_returns.commands.train import configuration
     from synthetic_returns.config import Config
-    from synthetic_returns.reproduction.experiment import unique_jobs
     from synthetic_returns.runs import Run, RunError
     from synthetic_returns.trainer import difference
 
-    for job in unique_jobs([e for study in studies for e in study.experiments], runs):
+    for job in _jobs(studies, runs):
         if not (job.out / "config.json").exists():
             continue
         now, before = configuration(job.arguments), Config.from_dict(Run.open(job.out).config)
@@ -74,3 +76,9 @@ def _check_settings(studies: Sequence["Study"], runs: Path) -> None:
                 f"{job.out} was made with other settings ({difference(before, now)}); "
                 "delete it to train it again, or keep it and choose another --runs"
             )
+
+
+def _jobs(studies: Sequence["Study"], runs: Path) -> list["Job"]:
+    from synthetic_returns.reproduction.experiment import unique_jobs
+
+    return unique_jobs([e for study in studies for e in study.experiments], runs)

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 import tyro
 
@@ -44,6 +44,8 @@ class Arguments(Generic[Task]):
     computation on an accelerator."""
     quiet: bool = False
     """Print nothing but errors and the result."""
+    log: tuple[Literal["wandb", "mlflow"], ...] = ()
+    """Who is told beside TensorBoard, which always is; each needs its package."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -65,10 +67,10 @@ def main(arguments: Sequence[str]) -> None:
 
         out, resume = parsed.resume or parsed.out, parsed.resume is not None
         if parsed.quiet:
-            runs = [train(config, out=out, resume=resume)]
+            runs = [train(config, out=out, resume=resume, log=parsed.log)]
         else:
             with TrainingProgress(config.task_name, config.steps) as progress:
-                runs = [train(config, out=out, resume=resume, progress=progress)]
+                runs = [train(config, out=out, resume=resume, progress=progress, log=parsed.log)]
     print_summaries(runs)
 
 
@@ -163,6 +165,9 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
     """One run per seed, in directories side by side."""
     import jax
 
+    from synthetic_returns.loggers.base import check_loggers
+
+    check_loggers(parsed.log)
     folder = parsed.resume or parsed.out
     if folder is None:
         folder = default_run_path("runs", config.task_name, config.preset, "seeds")
@@ -175,7 +180,7 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
     if jax.default_backend() != "cpu":
         from synthetic_returns.trainer import train_seeds
 
-        return train_seeds(configs, outs, resume=resume)
+        return train_seeds(configs, outs, resume=resume, log=parsed.log)
 
     from synthetic_returns.jobs import Job, run_jobs
 

@@ -14,30 +14,15 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from synthetic_returns.averages import explained_variance, masked_mean
 from synthetic_returns.credit.episodes import Episode, EpisodeBuffer, bucket
 from synthetic_returns.credit.episodic_model import EpisodicModel
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.options import EpisodicOptions
 from synthetic_returns.optimizers import adam
 from synthetic_returns.types import Key
 
-__all__ = ["EpisodicLearner", "EpisodicState", "Explanation"]
+__all__ = ["EpisodicLearner", "EpisodicState"]
 
 RATE = 0.02  # of the running averages, per update
 SMALL = 0.1  # a contribution, in standardised rewards, that the cost of sparsity is meant for
-
-
-class Explanation(eqx.Module):
-    """What the model says about every state of an episode, in units of reward.
-
-    Attributes:
-      c: the synthetic return of the state, scaled by trust: what arriving there earns.
-      g: the gate in [0, 1]: whether past states matter for the reward of leaving this one.
-      b: what the state alone says about that reward.
-      prediction: that reward as predicted, ``b`` and the gated sum of the contributions before.
-    """
-
-    c: Float[Array, "..."]
-    g: Float[Array, "..."]
-    b: Float[Array, "..."]
-    prediction: Float[Array, "..."]
 
 
 class EpisodicState(eqx.Module):
@@ -106,7 +91,7 @@ class EpisodicState(eqx.Module):
             c=self.contribution(observation),
             g=prediction.g,
             b=b,
-            prediction=b + prediction.memory * self.reward_scale,
+            r_hat=b + prediction.memory * self.reward_scale,
         )
 
     def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:

@@ -8,7 +8,7 @@ import numpy as np
 from synthetic_returns.reproduction.experiment import Bar, Experiment
 from synthetic_returns.reproduction.records import Row, read_csv
 
-__all__ = ["HEADER", "arm_rows", "markdown_table", "read_paper_results"]
+__all__ = ["HEADER", "arm_rows", "markdown_table", "published_results", "read_paper_results"]
 
 HEADER = (
     *("experiment", "arm", "solved", "steps to solve", "seconds to solve"),
@@ -20,6 +20,14 @@ PAPER_RESULTS = Path(__file__).with_name("paper_results.csv")
 def read_paper_results() -> list[Row]:
     """What was published, each with its source."""
     return read_csv(PAPER_RESULTS)
+
+
+def published_results(experiment: str, arm: str) -> str:
+    """What was published about one arm of an experiment, in one line."""
+    rows = read_paper_results()
+    return "; ".join(
+        _published(row) for row in rows if (row["experiment"], row["arm"]) == (experiment, arm)
+    )
 
 
 def markdown_table(summary: Sequence[Row], experiments: Mapping[str, Experiment]) -> str:
@@ -43,7 +51,6 @@ def arm_rows(
     known = list(experiments)
     seen = dict.fromkeys((row["experiment"], row["arm"]) for row in summary)
     order = sorted(seen, key=lambda arm: known.index(arm[0]) if arm[0] in known else len(known))
-    paper = read_paper_results()
     rows = []
     for name, arm in order:
         seeds = [row for row in summary if (row["experiment"], row["arm"]) == (name, arm)]
@@ -63,11 +70,7 @@ def arm_rows(
                     for bar in bars
                     if bar.arm == arm
                 ),
-                "; ".join(
-                    _published(row)
-                    for row in paper
-                    if (row["experiment"], row["arm"]) == (name, arm)
-                ),
+                published_results(name, arm),
             )
         )
     return rows

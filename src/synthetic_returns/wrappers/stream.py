@@ -14,7 +14,8 @@ from jaxtyping import Array
 
 from synthetic_returns.checks import check_finite_number, check_positive
 from synthetic_returns.credit.episodes import Episode, EpisodeCutter
-from synthetic_returns.credit.episodic import EpisodicLearner, Explanation
+from synthetic_returns.credit.episodic import EpisodicLearner
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.options import EpisodicOptions
 from synthetic_returns.wrappers.encoders import make_encoder
 from synthetic_returns.wrappers.memory import slots_that_fit

@@ -1,0 +1,52 @@
+"""``synthetic-returns report RUN...``."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import tyro
+
+from synthetic_returns.commands.view import show_page
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Writes one HTML page about one or many runs.
+
+    Learning curves of every seed with their mean and its interval, steps to solve beside the
+    paper's number, throughput, the state-associative model, settings and commands; and, because a
+    picture can flatter, measures of where the credit goes over 100 episodes.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run directories, or folders of them."""
+    out: Path | None = None
+    """The HTML file; report.html in the run or folder, or here if there are several."""
+    open: bool = False
+    """Open the page in the browser."""
+    serve: bool = False
+    """Serve the page on localhost until Ctrl-C."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Parses, measures and writes."""
+    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns report")
+    if not parsed.runs:
+        raise ValueError("there is no run to report on; name run directories: report RUN...")
+    folder = parsed.runs[0] if len(parsed.runs) == 1 else Path()
+    page = report(parsed.runs, parsed.out or folder / "report.html")
+    show_page(page, open_it=parsed.open, serve=parsed.serve)
+
+
+def report(runs: Sequence[Path], out: Path) -> Path:
+    """Measures the credit, prints it, and writes the page."""
+    # Only now what is slow to load.
+    from synthetic_returns.report.report import measure, read_records, write_report
+
+    records = read_records(runs)
+    measured = measure(records)
+    for record, quality in measured:
+        print(f"{record.opened.path}: {quality}")
+    page = write_report(records, measured, out)
+    print(page)
+    return page

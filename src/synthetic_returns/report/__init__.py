@@ -1,0 +1,1 @@
+"""Looking at runs: the episode viewer, the report, and how good the credit is."""

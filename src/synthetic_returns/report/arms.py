@@ -1,0 +1,98 @@
+"""Runs that belong together: those of one task, and those that differ in their seed only."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from synthetic_returns.config import Config
+from synthetic_returns.report.chart import Bundle
+from synthetic_returns.report.run_record import RunRecord
+
+__all__ = ["ArmRecord", "TaskRecord", "differing_settings", "group"]
+
+BUDGET = {"seed", "log_every", "traces", "checkpoint_every", "eval_episodes"}
+
+
+@dataclasses.dataclass(frozen=True)
+class ArmRecord:
+    """The runs of one configuration, one for each seed."""
+
+    label: str
+    number: int
+    runs: tuple[RunRecord, ...]
+
+    def bundle(self, metric: str, *, smoothed: bool = False) -> Bundle:
+        """One column of the metrics of all seeds."""
+        curves = tuple(run.curve(metric, smoothed=smoothed) for run in self.runs)
+        return Bundle(self.label, self.number, curves)
+
+    def drift_bundle(self) -> Bundle:
+        """The drift of c of all seeds."""
+        return Bundle(self.label, self.number, tuple(run.drift() for run in self.runs))
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskRecord:
+    """The arms of one task with the same parameters."""
+
+    config: Config
+    arms: tuple[ArmRecord, ...]
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """All runs."""
+        return [run for arm in self.arms for run in arm.runs]
+
+
+def group(records: Sequence[RunRecord]) -> list[TaskRecord]:
+    """Sorts runs into tasks and arms, in the order in which they were given."""
+    tasks: dict[Any, dict[Config, list[RunRecord]]] = {}
+    for record in records:
+        config = record.config
+        arms = tasks.setdefault((config.task_name, config.task), {})
+        arms.setdefault(_without_seed(config), []).append(record)
+    return [_task(arms) for arms in tasks.values()]
+
+
+def differing_settings(configs: Sequence[Config]) -> dict[str, list[Any]]:
+    """The settings in which configurations differ, with the value of each; not their seeds."""
+    flat = [_flat(config.to_dict()) for config in configs]
+    names = dict.fromkeys(name for settings in flat for name in settings)
+    values = {name: [settings.get(name) for settings in flat] for name in names}
+    return {
+        name: column
+        for name, column in values.items()
+        if name not in BUDGET and any(value != column[0] for value in column)
+    }
+
+
+def _task(arms: dict[Config, list[RunRecord]]) -> TaskRecord:
+    # Synthetic returns first: they are orange everywhere.
+    ordered = sorted(arms, key=lambda config: not config.sr)
+    first_number = 0 if ordered[0].sr else 1
+    differences = differing_settings(ordered)
+    records = []
+    for number, config in enumerate(ordered):
+        label = "with SR" if config.sr else "without SR"
+        others = {k: v[number] for k, v in differences.items() if k != "sr"}
+        same = [c for c in ordered if c.sr == config.sr]
+        if len(same) > 1:
+            named = ", ".join(f"{name} {value}" for name, value in others.items())
+            label = f"{label}: {named}" if named else f"{label}, {same.index(config) + 1}"
+        runs = tuple(sorted(arms[config], key=lambda run: run.config.seed))
+        records.append(ArmRecord(label, first_number + number, runs))
+    return TaskRecord(ordered[0], tuple(records))
+
+
+def _without_seed(config: Config) -> Config:
+    return dataclasses.replace(config, seed=0)
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found

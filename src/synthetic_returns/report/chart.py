@@ -1,0 +1,169 @@
+"""Charts over the steps of training, as SVG: every seed thin, the mean thick, its interval."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from synthetic_returns.report.markup import Markup, tag
+
+__all__ = ["Bundle", "draw_chart"]
+
+WIDTH, HEIGHT = 420, 250
+LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 34
+POINTS = 120
+Number = float | int | np.number
+RESAMPLES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Bundle:
+    """One quantity of the seeds of one arm.
+
+    Attributes:
+      label: of the arm.
+      arm: its number, which is its colour.
+      curves: steps and values of each seed; NaN is left out.
+    """
+
+    label: str
+    arm: int
+    curves: tuple[tuple[np.ndarray, np.ndarray], ...]
+
+    def known(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The curves where they have values; those that never have one are left out."""
+        masks = [np.isfinite(values) for _, values in self.curves]
+        found = [(x[m], y[m]) for (x, y), m in zip(self.curves, masks, strict=True)]
+        return [(steps, values) for steps, values in found if len(steps)]
+
+    def mean_and_interval(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Steps, mean, and the 95 % bootstrap interval of the mean over the seeds.
+
+        From where all seeds have a value to where the first one ends.
+        """
+        curves = self.known()
+        first = max(steps[0] for steps, _ in curves)
+        last = min(steps[-1] for steps, _ in curves)
+        grid = np.linspace(first, max(first, last), POINTS)
+        values = np.stack([np.interp(grid, steps, curve) for steps, curve in curves])
+        rng = np.random.default_rng(0)
+        drawn = rng.integers(len(values), size=(RESAMPLES, len(values)))
+        low, high = np.quantile(values[drawn].mean(axis=1), [0.025, 0.975], axis=0)
+        return grid, values.mean(axis=0), low, high
+
+
+def draw_chart(
+    title: str,
+    bundles: Sequence[Bundle],
+    *,
+    note: str = "",
+    level: float | None = None,
+    limits: tuple[float | None, float | None] = (None, None),
+) -> Markup | None:
+    """Draws one quantity of all arms; None if no arm has it.
+
+    Args:
+      title: what the quantity is.
+      bundles: one for each arm.
+      note: a line under the title.
+      level: where to draw a dashed line, such as that of the solved task.
+      limits: smallest and largest value shown; None fits the curves.
+    """
+    bundles = [bundle for bundle in bundles if bundle.known()]
+    if not bundles:
+        return None
+    axes = _Axes.around(bundles, level, limits)
+    parts = axes.rules()
+    if level is not None:
+        parts.append(axes.line("level", np.array([0, axes.x_max]), np.array([level, level])))
+    ends = []
+    for bundle in bundles:
+        grid, mean, low, high = bundle.mean_and_interval()
+        lines = [axes.curve("seed", steps, values) for steps, values in bundle.known()]
+        if len(lines) > 1:
+            lines.insert(0, axes.band(grid, low, high))
+        lines.append(axes.curve("mean", grid, mean))
+        parts.append(tag("g", lines, class_=f"arm arm-{bundle.arm % 6}"))
+        ends.append(f"{bundle.label} ends at {mean[-1]:.3g}")
+    svg = tag(
+        "svg", parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img",
+        aria_label=f"{title} over environment steps: {'; '.join(ends)}",
+    )  # fmt: skip
+    caption = tag("figcaption", tag("b", title), tag("span", note) if note else None)
+    return tag("figure", caption, svg, class_="chart")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Axes:
+    """From steps and values to places in the picture."""
+
+    x_max: float
+    low: float
+    high: float
+
+    @classmethod
+    def around(
+        cls,
+        bundles: Sequence[Bundle],
+        level: float | None,
+        limits: tuple[float | None, float | None],
+    ) -> "_Axes":
+        curves = [curve for bundle in bundles for curve in bundle.known()]
+        values = np.concatenate([y for _, y in curves] + ([[level]] if level is not None else []))
+        low = float(values.min()) if limits[0] is None else limits[0]
+        high = float(values.max()) if limits[1] is None else limits[1]
+        if high - low < 1e-9:
+            low, high = low - 0.5, high + 0.5
+        return cls(float(max(x[-1] for x, _ in curves)), low, high)
+
+    def x(self, step: Number) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * step / max(self.x_max, 1)
+
+    def y(self, value: Number) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(1.0, max(0.0, share))
+
+    def rules(self) -> list[Markup]:
+        """Ruled lines with their numbers, and the axis of steps."""
+        parts = []
+        for value in _ticks(self.low, self.high):
+            y = f"{self.y(value):.1f}"
+            parts.append(tag("line", class_="rule", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y))
+            parts.append(tag("text", f"{value:g}", x=LEFT - 6, y=y, dy="0.35em", class_="end"))
+        for step in _ticks(0, self.x_max):
+            x = f"{self.x(step):.1f}"
+            name = f"{step / 1e6:g}" if self.x_max >= 1e5 else f"{step / 1e3:g}"
+            parts.append(tag("text", name, x=x, y=HEIGHT - BOTTOM + 15, class_="middle"))
+        unit = "million" if self.x_max >= 1e5 else "thousand"
+        middle = (LEFT + WIDTH - RIGHT) / 2
+        parts.append(
+            tag("text", f"environment steps ({unit})", x=middle, y=HEIGHT - 3, class_="middle")
+        )
+        return parts
+
+    def line(self, name: str, xs: np.ndarray, ys: np.ndarray) -> Markup:
+        return tag("path", d=self._path(xs, ys), class_=name)
+
+    def curve(self, name: str, steps: np.ndarray, values: np.ndarray) -> Markup:
+        """Thinned out to what the picture can show."""
+        kept = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), 2 * POINTS)).astype(int))
+        return self.line(name, steps[kept], values[kept])
+
+    def band(self, grid: np.ndarray, low: np.ndarray, high: np.ndarray) -> Markup:
+        outline = self._path(np.concatenate([grid, grid[::-1]]), np.concatenate([low, high[::-1]]))
+        return tag("path", d=f"{outline}Z", class_="band")
+
+    def _path(self, xs: np.ndarray, ys: np.ndarray) -> str:
+        points = (f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
+        return "M" + "L".join(points)
+
+
+def _ticks(low: Number, high: Number) -> list[float]:
+    """About four round numbers in a range."""
+    raw = (high - low) / 4
+    size = 10 ** math.floor(math.log10(raw)) if raw > 0 else 1
+    step = next(size * m for m in (1, 2, 2.5, 5, 10) if size * m >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(number * step, 12) + 0.0 for number in range(first, last + 1)]

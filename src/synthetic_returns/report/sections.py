@@ -1,0 +1,229 @@
+"""The sections of a report, as markup."""
+
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+
+from synthetic_returns.report.arms import ArmRecord, TaskRecord, differing_settings
+from synthetic_returns.report.chart import draw_chart
+from synthetic_returns.report.credit_quality import CreditQuality
+from synthetic_returns.report.example_episode import example_episode
+from synthetic_returns.report.markup import Markup, tag
+from synthetic_returns.report.published import find_experiment, published
+from synthetic_returns.report.run_record import RunRecord
+
+__all__ = ["commands", "credit", "curves", "diagnostics", "outcomes", "settings", "throughput"]
+
+SOLVED = 0.98  # where no experiment says otherwise
+Qualities = Sequence[tuple[RunRecord, CreditQuality]]
+
+
+def credit(task: TaskRecord, qualities: Qualities) -> Markup:
+    """How good the credit is, and an episode in which it can be seen."""
+    cards = [_card(record, quality) for record, quality in qualities]
+    with_sr = [run for run in task.runs if run.config.sr]
+    examples = [figure for run in with_sr[:1] if (figure := example_episode(run))]
+    if not cards and not examples:
+        return tag("p", "These agents have no synthetic returns.", class_="note")
+    return tag("div", tag("div", cards, class_="cards") if cards else None, examples)
+
+
+def curves(task: TaskRecord) -> Markup:
+    """Learning curves: every seed, the mean, and its bootstrap interval."""
+    experiment = find_experiment(task.config)
+    solved = experiment.solved if experiment else SOLVED
+    charts = [
+        draw_chart(
+            "success", [arm.bundle("success", smoothed=True) for arm in task.arms],
+            note="smoothed; dashed: solved", level=solved, limits=(0.0, 1.0),
+        ),
+        draw_chart(
+            "return", [arm.bundle("episode_return", smoothed=True) for arm in task.arms],
+            note="smoothed",
+        ),
+    ]  # fmt: skip
+    return tag("div", _legend(task.arms), tag("div", charts, class_="charts"))
+
+
+def diagnostics(task: TaskRecord) -> Markup:
+    """Whether the state-associative model explains, opens its gate and has come to rest."""
+    arms = [arm for arm in task.arms if arm.runs[0].config.sr]
+    charts = [
+        draw_chart(
+            "explained variance",
+            [arm.bundle("sa/explained_variance", smoothed=True) for arm in arms],
+            note="of what b leaves; 1 is all", limits=(-0.1, 1.0),
+        ),
+        draw_chart(
+            "explained, gate open",
+            [arm.bundle("sa/explained_variance_open", smoothed=True) for arm in arms],
+            note="where the gate is above a half", limits=(-0.1, 1.0),
+        ),
+        draw_chart("trust", [arm.bundle("sa/trust") for arm in arms],
+                   note="on episodes not trained on", limits=(0.0, 1.0)),
+        draw_chart("gate, mean", [arm.bundle("sa/gate_mean") for arm in arms],
+                   note="how often the past matters", limits=(0.0, None)),
+        draw_chart("gate, largest", [arm.bundle("sa/gate_max") for arm in arms], limits=(0.0, 1.0)),
+        draw_chart("size of c", [arm.bundle("sa/contribution_std") for arm in arms],
+                   note="standard deviation", limits=(0.0, None)),
+        draw_chart("drift of c", [arm.drift_bundle() for arm in arms],
+                   note="relative change on the same episode", limits=(0.0, None)),
+    ]  # fmt: skip
+    found = [chart for chart in charts if chart]
+    if not found:
+        return tag("p", "No run has a state-associative model.", class_="note")
+    return tag("div", found, class_="charts")
+
+
+def outcomes(task: TaskRecord) -> Markup:
+    """Steps to solve and what was reached, run by run, with the paper's numbers."""
+    experiment = find_experiment(task.config)
+    solved = experiment.solved if experiment else SOLVED
+    arms = [_arm_row(arm, solved) for arm in task.arms]
+    runs = [_run_row(arm, run, solved) for arm in task.arms for run in arm.runs]
+    return tag(
+        "div",
+        _table(("arm", "solved", "steps to solve", "seconds to solve", "return", "success",
+                "the paper"), arms, "Arms"),
+        tag("h3", "Every run"),
+        _table(("arm", "seed", "steps", "steps to solve", "return", "95 % interval", "success",
+                "run"), runs, "Runs"),
+        tag("p", f"Solved: the smoothed training success reaches {solved:g} and stays above 95 % "
+            "of that. Steps and seconds are the median over the seeds that solved it, and their "
+            "range.", class_="note"),
+    )  # fmt: skip
+
+
+def throughput(task: TaskRecord) -> Markup:
+    """Environment steps per second, of whole runs and over time."""
+    rows = []
+    for arm in task.arms:
+        done = [run.summary for run in arm.runs if run.summary]
+        rates = [summary["steps_per_s"] for summary in done if "steps_per_s" in summary]
+        seconds = [summary["wall_s"] for summary in done]
+        rows.append((arm.label, _spread(rates, "{:,.0f}"), _spread(seconds, "{:,.0f}")))
+    chart = draw_chart(
+        "steps per second", [arm.bundle("steps_per_s") for arm in task.arms], limits=(0.0, None)
+    )
+    table = _table(("arm", "steps per second", "seconds"), rows, "Throughput")
+    return tag("div", table, tag("div", chart, class_="charts"))
+
+
+def settings(task: TaskRecord) -> Markup:
+    """In what the arms differ, and everything they were set to."""
+    configs = [arm.runs[0].config for arm in task.arms]
+    differences = differing_settings(configs)
+    header = ("setting", *(arm.label for arm in task.arms))
+    rows = [(name, *map(_value, values)) for name, values in differences.items()]
+    shown = (
+        _table(header, rows, "Differences")
+        if rows
+        else tag("p", "All runs have the same settings, but for their seeds.", class_="note")
+    )
+    everything = [
+        tag(
+            "details",
+            tag("summary", f"All settings: {arm.label}"),
+            _table(("setting", "value"),
+                   [(name, _value(value)) for name, value in _all_settings(arm)], "Settings"),
+        )
+        for arm in task.arms
+    ]  # fmt: skip
+    return tag("div", shown, everything)
+
+
+def commands(task: TaskRecord) -> Markup:
+    """The command of every run."""
+    lines = [shlex.join(["synthetic-returns", *run.run.command[1:]]) for run in task.runs]
+    versions = ", ".join(sorted({run.run.version for run in task.runs}))
+    return tag(
+        "div",
+        tag("pre", tag("code", "\n".join(dict.fromkeys(lines))), tabindex="0"),
+        tag("p", f"synthetic-returns {versions}", class_="note"),
+    )
+
+
+def _card(record: RunRecord, quality: CreditQuality) -> Markup:
+    verdict = "✓ holds" if quality.holds else "✗ does not hold"
+    return tag(
+        "div",
+        tag("p", quality.shown(quality.value), class_="figure"),
+        tag("p", quality.question),
+        tag("p", tag("b", verdict), f", required {quality.shown(quality.required)}",
+            class_="verdict"),
+        tag("p", f"seed {record.config.seed}: {quality.detail}", class_="note"),
+        class_=f"card {'good' if quality.holds else 'bad'}",
+    )  # fmt: skip
+
+
+def _legend(arms: Sequence[ArmRecord]) -> Markup:
+    entries = [
+        tag(
+            "li",
+            tag("svg", tag("path", d="M0 6H34", class_="mean"), viewBox="0 0 34 12",
+                class_=f"arm arm-{arm.number % 6}", aria_hidden="true"),
+            f"{arm.label}, {len(arm.runs)} seed{'s' if len(arm.runs) != 1 else ''}",
+        )
+        for arm in arms
+    ]  # fmt: skip
+    return tag("ul", entries, class_="legend")
+
+
+def _arm_row(arm: ArmRecord, solved: float) -> tuple[str, ...]:
+    times = [found for run in arm.runs if (found := run.solved_at(solved))]
+    results = [run.summary["eval"] for run in arm.runs if run.summary]
+    return (
+        arm.label,
+        f"{len(times)} of {len(arm.runs)}",
+        _spread([steps / 1e6 for steps, _ in times], "{:.2f} M"),
+        _spread([seconds for _, seconds in times], "{:.0f}"),
+        _spread([result["return_mean"] for result in results], "{:.2f}"),
+        _spread([result["success"] for result in results], "{:.3f}"),
+        published(arm.runs[0].config) or "-",
+    )
+
+
+def _run_row(arm: ArmRecord, run: RunRecord, solved: float) -> tuple[str, ...]:
+    time = run.solved_at(solved)
+    steps = f"{time[0] / 1e6:.2f} M" if time else "-"
+    seed, trained = str(run.config.seed), f"{run.metrics['env_steps'][-1]:,}"
+    where = str(run.opened.path)
+    if run.summary is None:
+        return (arm.label, seed, trained, steps, "not finished", "-", "-", where)
+    result = run.summary["eval"]
+    interval = f"{result['return_low']:.2f} .. {result['return_high']:.2f}"
+    return (arm.label, seed, trained, steps, f"{result['return_mean']:.2f}", interval,
+            f"{result['success']:.3f}", where)  # fmt: skip
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Markup:
+    head = tag("thead", tag("tr", [tag("th", cell, scope="col") for cell in header]))
+    body = tag("tbody", [tag("tr", _cells(row)) for row in rows])
+    # Wide tables scroll on their own, and can be reached by keyboard to do so.
+    return tag("div", tag("table", head, body), class_="scroll", tabindex="0", role="region",
+               aria_label=name)  # fmt: skip
+
+
+def _cells(row: Sequence[str]) -> list[Markup]:
+    first, *rest = row
+    return [tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)]
+
+
+def _spread(values: Sequence[float | int], form: str) -> str:
+    known = [value for value in values if value is not None and np.isfinite(value)]
+    if not known:
+        return "-"
+    middle, low, high = (form.format(f(known)) for f in (np.median, min, max))
+    return middle if low == high else f"{middle} ({low} .. {high})"
+
+
+def _all_settings(arm: ArmRecord) -> list[tuple[str, object]]:
+    config = arm.runs[0].config.to_dict()
+    nested = {name: value for name, value in config.items() if isinstance(value, dict)}
+    plain = [(name, value) for name, value in config.items() if name not in nested]
+    return plain + [(f"{a}.{b}", x) for a, inner in nested.items() for b, x in inner.items()]
+
+
+def _value(value: object) -> str:
+    return "-" if value is None else str(value)

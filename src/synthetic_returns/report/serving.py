@@ -1,0 +1,36 @@
+"""One page on localhost, for browsers that cannot open files of this machine."""
+
+import contextlib
+import http.server
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["page_server"]
+
+
+@contextlib.contextmanager
+def page_server(page: Path, port: int = 0) -> Iterator[http.server.ThreadingHTTPServer]:
+    """A server of this one file, and of nothing else, on the loopback interface.
+
+    Args:
+      page: the file; read anew at every request.
+      port: where to listen; any free port unless given.
+    """
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path != "/":
+                self.send_error(404)
+                return
+            content = page.read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Says nothing: the terminal shows where the page is."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        yield server

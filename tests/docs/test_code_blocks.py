@@ -1,0 +1,94 @@
+"""Every code block of the README and the documentation: Python is run, commands are parsed."""
+
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import tyro
+
+from synthetic_returns.cli import main
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+NOT_CODE = {"", "bibtex", "math"}
+
+BLOCKS = [
+    (f"{page.relative_to(ROOT)}:{1 + text[: found.start()].count(chr(10))}", *found.groups())
+    for page in PAGES
+    for text in [page.read_text()]
+    for found in FENCE.finditer(text)
+]
+PYTHON = [(where, code) for where, language, code in BLOCKS if language == "python"]
+COMMANDS = [
+    pytest.param(shlex.split(line, comments=True), id=f"{where} {line.split('#')[0].strip()}")
+    for where, language, code in BLOCKS
+    if language == "console"
+    for line in code.splitlines()
+    if line.strip()
+]
+
+
+class Parsed(Exception):
+    """The command line was understood; what it asks for would come next."""
+
+
+def test_every_block_is_of_a_kind_that_is_tested():
+    for where, language, code in BLOCKS:
+        assert language in {"python", "console"} | NOT_CODE, where
+        if language in NOT_CODE:
+            commands = ("synthetic-returns ", "make ", "pip ", "python ")
+            assert not code.startswith(commands), f"{where} is a command without a language"
+    assert len(PYTHON) >= 6
+    assert len(COMMANDS) >= 20
+
+
+@pytest.mark.parametrize("page", ["wrapper", "sb3", "jax"])
+def test_a_page_about_a_way_of_use_begins_with_a_snippet(page):
+    title, _, rest = (ROOT / "docs" / f"{page}.md").read_text().partition("\n\n")
+    assert title.startswith("# ")
+    assert rest.startswith("```python\n")
+
+
+@pytest.mark.parametrize("code", [code for _, code in PYTHON], ids=[where for where, _ in PYTHON])
+def test_python_runs_as_it_stands(code, tmp_path, monkeypatch):
+    if "stable_baselines3" in code:
+        pytest.importorskip(
+            "stable_baselines3", reason="needs the extra: pip install 'synthetic-returns[sb3]'"
+        )
+        importlib.import_module("torch").set_num_threads(1)
+    monkeypatch.chdir(tmp_path)
+    # The one change: training is too long for a test.
+    small = 'preset("chain")\nimport dataclasses\n'
+    small += "config = dataclasses.replace(config, steps=2_000, eval_episodes=5)"
+    exec(compile(code.replace('preset("catch-delayed", runs=20)', small), "block", "exec"), {})
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_commands_are_understood(words, monkeypatch, capsys):
+    program, *arguments = words
+    if program == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+        assert set(arguments) <= set(targets)
+    elif program == "tensorboard":
+        assert arguments == ["--logdir", "runs"]
+    else:
+        assert program == "synthetic-returns"
+        understand = tyro.cli
+
+        def parse_and_stop(*positional, **keywords):
+            understand(*positional, **keywords)
+            raise Parsed
+
+        monkeypatch.setattr(tyro, "cli", parse_and_stop)
+        if arguments == ["tasks"]:
+            main(arguments)  # it takes nothing, and is quick
+        elif "--resume" in arguments:
+            # Continues a run, so it is parsed on top of one that exists.
+            with pytest.raises(Parsed):
+                main(["train", "key-to-door", *arguments[1:]])
+        else:
+            with pytest.raises(Parsed):
+                main(arguments)

@@ -1,0 +1,92 @@
+"""The measures, on episodes whose answer is known."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.credit.episodic import EpisodicLearner
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.envs.catch import Catch
+from synthetic_returns.envs.key_to_door import KeyToDoor
+from synthetic_returns.learner import Learner
+from synthetic_returns.presets import preset
+from synthetic_returns.report import credit_quality as module
+from synthetic_returns.report.credit_quality import credit_quality, peak_share, separation
+from synthetic_returns.report.playing import Played
+from synthetic_returns.types import StepType, TimeStep
+
+
+def played(c, events, last_at) -> Played:
+    c = np.asarray(c, np.float32)
+    kinds = np.full(c.shape, StepType.MID, np.int8)
+    kinds[0], kinds[last_at] = StepType.FIRST, StepType.LAST
+    zeros = jnp.zeros(c.shape)
+    timestep = TimeStep(
+        jnp.asarray(kinds), zeros, zeros + 1, zeros,
+        {name: jnp.asarray(x, jnp.float32) for name, x in events.items()},
+    )  # fmt: skip
+    return Played(timestep, Explanation(jnp.asarray(c), zeros, zeros, zeros), None)
+
+
+def test_the_peak_is_looked_for_in_phase_one_and_its_last_move_counts():
+    task = KeyToDoor(key_steps=3, distractor_steps=2, door_steps=2)
+    # Four episodes: right; right on the last move of phase one; one step late; no key at all.
+    key = np.zeros((8, 4))
+    key[2, 0] = key[3, 1] = key[2, 2] = 1
+    c = np.zeros((8, 4))
+    c[2, 0] = c[3, 1] = c[3, 2] = c[1, 3] = 1.0
+    c[5] = 9.0  # phase two does not count
+    quality = module._measure(task, played(c, {"key": key}, -1))
+    assert quality.value == 0.5
+    assert not quality.holds
+    assert "4 episodes, 3 with the key; of those 66.7%" in quality.detail
+
+
+def test_landings_are_compared_where_they_arrive_and_the_terminal_one_is_left_out():
+    c = np.array([[9, 0.3, -9, -0.2, 0.4, 0.0]]).T  # only landings count, at 1, 3, 4 and the end
+    events = {
+        "catch": np.array([[0, 1, 0, 0, 1, 0]]).T,
+        "miss": np.array([[0, 0, 0, 1, 0, 1]]).T,
+    }
+    quality = module._measure(Catch(delayed=True), played(c, events, -1))
+    assert quality.value == 1.0
+    assert quality.holds
+    assert "2 caught, 1 missed in 1 episodes" in quality.detail
+
+
+def test_separation_is_the_chance_that_a_good_one_is_larger():
+    assert separation(np.array([1.0, 3.0]), np.array([0.0, 2.0])) == 0.75
+    assert separation(np.array([1.0]), np.array([1.0])) == 0.5
+    assert np.isnan(separation(np.array([1.0]), np.zeros(0)))
+
+
+def test_an_episode_without_the_event_counts_against_the_share():
+    assert peak_share(np.array([[0, 1.0], [1, 0]]), np.array([[0, 0], [1.0, 0]])) == 0.5
+
+
+def test_a_value_that_is_not_known_does_not_hold():
+    quality = module.CreditQuality("q", float("nan"), 0.9, "AUC", "d")
+    assert not quality.holds
+    assert "not known" in str(quality)
+
+
+def test_an_untrained_agent_plays_and_is_measured():
+    config = preset("key-to-door", distractor_steps=1)
+    agent = Learner(config).init(jax.random.key(0)).agent
+    task = config.task
+    learner = EpisodicLearner(
+        task.observation_shape, task.episode_steps, config.episodic, key=jax.random.key(1)
+    )
+    quality = credit_quality(config, agent, learner.state, episodes=8)
+    assert quality is not None
+    assert 0 <= quality.value <= 1
+    assert "8 episodes" in quality.detail
+    assert credit_quality(dataclasses.replace(config, sr=False), agent, None) is None
+
+
+@pytest.mark.parametrize("task", [Catch(), KeyToDoor(red_key_reward=-2.0)])
+def test_tasks_without_a_measure_have_none(task):
+    assert not module._is_measured(task)

@@ -7,6 +7,7 @@ inside a scan is many times slower, and the kernels here are tiny.
 
 import math
 from collections.abc import Sequence
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -167,7 +168,7 @@ class AgentNetwork(eqx.Module):
         """What the core makes of the features; the features themselves if there is no core."""
         if self.core is None or state is None:
             return features, state
-        return self.core(features, first, state)
+        return self.core(features, first, cast(Any, state))  # its own: initial_state made it
 
     def heads(
         self, hidden: Float[Array, "*batch size"]

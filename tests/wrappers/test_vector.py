@@ -1,5 +1,6 @@
 """The wrapper around a vector environment: what passes through, and what it makes of it."""
 
+import dataclasses
 from typing import Any
 
 import gymnasium
@@ -111,14 +112,19 @@ def test_statistics_inside_are_true():
 
 
 def test_rewards_are_augmented_once_something_is_learned():
-    env = wrap(catch(), alpha=2.0, beta=1.0)
+    options = dataclasses.replace(OPTIONS, trust=False)  # a few episodes earn none
+    env = wrap(catch(), alpha=2.0, beta=1.0, options=options)
     steps = play(env, 150)
     for _, augmented, _, _, info in steps:
         expected = 2.0 * info["synthetic_return"] + info["true_reward"]
         np.testing.assert_allclose(augmented, expected, rtol=1e-6)
     c = np.array([info["synthetic_return"] for *_, info in steps])
-    assert not c[:13].any()  # nothing has been learned yet
     assert np.abs(c[-13:]).max() > 0
+
+
+def test_what_has_not_proved_itself_is_not_trusted():
+    steps = play(wrap(catch()), 13)
+    assert not any(info["synthetic_return"].any() for *_, info in steps)
 
 
 def test_time_limit_of_the_environment():

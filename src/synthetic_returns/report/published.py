@@ -35,5 +35,9 @@ def _experiments() -> list[tuple[Experiment, Environment]]:
 def _task(experiment: Experiment) -> Environment:
     """The task with the parameters that the flags of the experiment give it, whole numbers all."""
     pairs = zip(experiment.flags[::2], experiment.flags[1::2], strict=True)
-    names = {name.removeprefix("--task.").replace("-", "_"): int(value) for name, value in pairs}
-    return make(experiment.task, **names)
+    parameters = {
+        name.removeprefix("--task.").replace("-", "_"): int(value)
+        for name, value in pairs
+        if name.startswith("--task.")
+    }
+    return make(experiment.task, **parameters)

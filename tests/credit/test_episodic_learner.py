@@ -179,6 +179,18 @@ def test_new_episodes_are_centred_as_the_model_was_trained():
     assert float(learner.state.trust) > 0.7
 
 
+def test_evidence_of_long_ago_counts_where_nothing_is_left_to_predict():
+    """Episodes of a policy that makes no mistakes are alike, and say nothing about the model."""
+    learner = trained(noise=0.1)
+    before = float(learner.state.evidence[1])  # the mean square of predictions
+    learner.options = dataclasses.replace(SMALL, updates_per_episode=0.0)
+    kinds = np.ones(LENGTH, int)  # a sum close to the mean of all sums
+    usual = Episode(np.eye(KINDS, dtype=np.float32)[kinds], np.eye(LENGTH, dtype=np.float32)[-1])
+    for _ in range(400):
+        learner.learn([usual])
+    assert float(learner.state.evidence[1]) > 0.012 * before
+
+
 def test_sparsity():
     """States that do not matter get no credit, and the one that does is not shrunk."""
     true = np.array([2.0, 0.0, 0.0, 0.0], np.float32)

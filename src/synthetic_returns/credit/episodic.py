@@ -38,8 +38,8 @@ class EpisodicState(eqx.Module):
       gate_scale: running maximum of the variance that b leaves; where the gate is fully open.
       updates: how many there were.
       examined: how many batches of new episodes were compared with predictions.
-      evidence: running means of prediction * residual and of prediction squared, on episodes
-        before they were trained on; their ratio is the trust.
+      evidence: means of prediction * residual and of prediction squared, on episodes before they
+        were trained on; their ratio is the trust.
     """
 
     model: EpisodicModel
@@ -291,9 +291,12 @@ def _examine(
             masked_mean(jnp.square(prediction.memory), valid),
         ]
     )
-    # Before the first update neither the unit of reward nor the model means anything.
+    # Before the first update neither the unit of reward nor the model means anything. After that,
+    # the average is over a share of all time, not over the last episodes: those of a policy that
+    # makes no mistakes leave nothing to predict, and say nothing against the model.
     began = state.updates > 0
-    evidence = jnp.where(began, _track(state.evidence, seen, state.examined), state.evidence)
+    rate = jnp.where(began, 2 / (state.examined + 2), 0)
+    evidence = state.evidence + rate * (seen - state.evidence)
     return eqx.tree_at(
         lambda s: (s.evidence, s.examined),
         state,

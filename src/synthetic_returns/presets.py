@@ -68,7 +68,11 @@ FAST: dict[str, Any] = {
 }
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "chain": {"fast": FAST | {"steps": 200_000}, "paper": PAPER_CHAIN | {"steps": 1_000_000}},
+    "chain": {
+        # Few of the first episodes are won, and all of them are short: learn more from each.
+        "fast": FAST | {"steps": 200_000, "episodic": EpisodicOptions(updates_per_episode=2.0)},
+        "paper": PAPER_CHAIN | {"steps": 1_000_000},
+    },
     "catch": {"fast": FAST | {"steps": 500_000}, "paper": PAPER | {"steps": 1_000_000}},
     "catch-delayed": {
         # All reward arrives at the end, where it says nothing about the last action: beta 0.

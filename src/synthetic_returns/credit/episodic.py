@@ -38,8 +38,8 @@ class EpisodicState(eqx.Module):
       gate_scale: running maximum of the variance that b leaves; where the gate is fully open.
       updates: how many there were.
       examined: how many batches of new episodes were compared with predictions.
-      evidence: means of prediction * residual and of prediction squared, on episodes before they
-        were trained on; their ratio is the trust.
+      evidence: running means of prediction * residual, prediction squared and gated residual
+        squared, on episodes before they were trained on; the ratio of the first two is the trust.
     """
 
     model: EpisodicModel
@@ -51,7 +51,7 @@ class EpisodicState(eqx.Module):
     gate_scale: Float[Array, ""]
     updates: Int[Array, ""]
     examined: Int[Array, ""]
-    evidence: Float[Array, "2"]
+    evidence: Float[Array, "3"]
 
     @property
     def reward_scale(self) -> Float[Array, ""]:
@@ -147,7 +147,7 @@ class EpisodicLearner:
             gate_scale=jnp.ones(()),
             updates=jnp.zeros((), jnp.int32),
             examined=jnp.zeros((), jnp.int32),
-            evidence=jnp.zeros(2),
+            evidence=jnp.zeros(3),
         )
         self.buffer = EpisodeBuffer(observation_shape, dtype, options.slots, longest)
         self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
@@ -289,14 +289,16 @@ def _examine(
         [
             masked_mean(prediction.memory * residual, valid),
             masked_mean(jnp.square(prediction.memory), valid),
+            masked_mean(jnp.square(prediction.g * residual), valid),
         ]
     )
     # Before the first update neither the unit of reward nor the model means anything. After that,
-    # the average is over a share of all time, not over the last episodes: those of a policy that
-    # makes no mistakes leave nothing to predict, and say nothing against the model.
+    # episodes count by how much there was to predict: those of a policy that makes no mistakes
+    # leave nothing, and say nothing against the model.
     began = state.updates > 0
-    rate = jnp.where(began, 2 / (state.examined + 2), 0)
-    evidence = state.evidence + rate * (seen - state.evidence)
+    news = jnp.minimum(seen[2] / jnp.maximum(state.evidence[2], 1e-12), 1)
+    fresh = _track(state.evidence, seen, state.examined)
+    evidence = state.evidence + jnp.where(began, news, 0) * (fresh - state.evidence)
     return eqx.tree_at(
         lambda s: (s.evidence, s.examined),
         state,

@@ -38,8 +38,9 @@ class EpisodicState(eqx.Module):
       gate_scale: running maximum of the variance that b leaves; where the gate is fully open.
       updates: how many there were.
       examined: how many batches of new episodes were compared with predictions.
-      evidence: running means of prediction * residual, prediction squared and gated residual
-        squared, on episodes before they were trained on; the ratio of the first two is the trust.
+      evidence: running means of prediction * residual and of prediction squared, on episodes
+        before they were trained on; their ratio is the trust.
+      at_stake: mean of what there was to predict where the gate was open, over a share of all time.
     """
 
     model: EpisodicModel
@@ -51,7 +52,8 @@ class EpisodicState(eqx.Module):
     gate_scale: Float[Array, ""]
     updates: Int[Array, ""]
     examined: Int[Array, ""]
-    evidence: Float[Array, "3"]
+    evidence: Float[Array, "2"]
+    at_stake: Float[Array, ""]
 
     @property
     def reward_scale(self) -> Float[Array, ""]:
@@ -147,7 +149,8 @@ class EpisodicLearner:
             gate_scale=jnp.ones(()),
             updates=jnp.zeros((), jnp.int32),
             examined=jnp.zeros((), jnp.int32),
-            evidence=jnp.zeros(3),
+            evidence=jnp.zeros(2),
+            at_stake=jnp.zeros(()),
         )
         self.buffer = EpisodeBuffer(observation_shape, dtype, options.slots, longest)
         self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
@@ -268,6 +271,7 @@ def _train(
         updates=state.updates + 1,
         examined=state.examined,
         evidence=state.evidence,
+        at_stake=state.at_stake,
     )
     return state, metrics
 
@@ -285,24 +289,31 @@ def _examine(
     # Centred by what training centred with: new episodes are not like the buffer's mixture.
     prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
     residual = state.standardised(reward) - prediction.b
-    seen = jnp.stack(
+    unit = jnp.square(state.reward_scale)  # it changes, and evidence of all times is averaged
+    seen = unit * jnp.stack(
         [
             masked_mean(prediction.memory * residual, valid),
             masked_mean(jnp.square(prediction.memory), valid),
-            masked_mean(jnp.square(prediction.g * residual), valid),
         ]
     )
+    at_stake = unit * masked_mean(jnp.square(prediction.g * residual), valid)
     # Before the first update neither the unit of reward nor the model means anything. After that,
     # episodes count by how much there was to predict: those of a policy that makes no mistakes
     # leave nothing, and say nothing against the model.
     began = state.updates > 0
-    news = jnp.minimum(seen[2] / jnp.maximum(state.evidence[2], 1e-12), 1)
-    fresh = _track(state.evidence, seen, state.examined)
-    evidence = state.evidence + jnp.where(began, news, 0) * (fresh - state.evidence)
+    usually = state.at_stake + 2 / (state.examined + 2) * (at_stake - state.at_stake)
+    news = jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1)
+    evidence = state.evidence + news * (
+        _track(state.evidence, seen, state.examined) - state.evidence
+    )
     return eqx.tree_at(
-        lambda s: (s.evidence, s.examined),
+        lambda s: (s.evidence, s.at_stake, s.examined),
         state,
-        (evidence, state.examined + began.astype(jnp.int32)),
+        (
+            jnp.where(began, evidence, state.evidence),
+            jnp.where(began, usually, state.at_stake),
+            state.examined + began.astype(jnp.int32),
+        ),
     )
 
 

@@ -67,7 +67,8 @@ FAST: dict[str, Any] = {
     "episodic": EpisodicOptions(),
 }
 
-# The policy of the key room has to stay random until the first doors have taught what a key is worth.
+# The policy of the key room has to stay random until the first doors have taught what a key is
+# worth.
 FAST_KEY: dict[str, Any] = FAST | {"entropy_cost": 0.02}
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {

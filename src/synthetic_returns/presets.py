@@ -69,7 +69,7 @@ FAST: dict[str, Any] = {
 
 # The policy of the key room has to stay random until the first doors have taught what a key is
 # worth.
-FAST_KEY: dict[str, Any] = FAST | {"entropy_cost": 0.02}
+FAST_KEY: dict[str, Any] = FAST | {"entropy_cost": 0.05}
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "chain": {
@@ -95,8 +95,9 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         # look at every cell alike (kernel 1), so that colours are learned once for all cells.
         "fast": FAST
         | {
+            "num_envs": 16,
             "steps": 1_500_000,
-            "entropy_cost": 0.03,
+            "entropy_cost": 0.1,
             "discount": 0.97,
             "channels": (16,),
             "kernel": 1,

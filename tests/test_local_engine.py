@@ -14,6 +14,7 @@ from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.envs.host import JaxEnvironments
 from synthetic_returns.host_actor import HostActor
 from synthetic_returns.learner import Learner
+from synthetic_returns.presets import preset
 from synthetic_returns.runs import Run
 from synthetic_returns.trainer import TrainingStopped, train
 from tests.small import UPDATE, small_config
@@ -24,6 +25,11 @@ CREDIT = pytest.mark.parametrize("credit", ["unroll", "episodic"])
 
 def local_config(credit="unroll", actors=0, **settings):
     return small_config(credit, engine="local", actors=actors, stagger=False, **settings)
+
+
+def with_settings(task, settings, **parameters):
+    """The fast preset of any task with other settings."""
+    return dataclasses.replace(preset(task, **parameters), **settings)
 
 
 @pytest.fixture
@@ -75,6 +81,7 @@ def test_in_turns_it_is_the_fused_engine(make_local, credit):
             np.testing.assert_allclose(found[path], array, rtol=1e-4, atol=1e-6, err_msg=path)
     (report,), (other,) = fused.report(), local.report()
     assert other.pop("policy/lag") == other.pop("policy/lag_max") == 0
+    assert other.pop("memory_mb") > 10
     assert report == pytest.approx(other, rel=1e-3, abs=1e-5)
     assert report["episode_steps"] == 5
 
@@ -107,9 +114,10 @@ def test_threads_learn_from_every_actor(make_local, credit):
     # At most: a full queue, what the other actor holds, and what was played meanwhile.
     assert 0 <= report["policy/lag"] <= report["policy/lag_max"] <= 3 + 2
     assert np.isfinite(report["loss/total"])
-    # Four environments each; both actors ended episodes.
-    ended = [float(s.running["episode_steps"].sum()) for s in engine._learner._statistics]
-    assert len(ended) == 2
+    # Both actors are in the middle of episodes that the learner has seen.
+    running = [float(s.running["episode_steps"].sum()) for s in engine._learner._statistics]
+    assert len(running) == 2
+    assert all(running)
     assert "policy/lag" not in engine.report()[0]
 
 

@@ -62,6 +62,12 @@ class Config(Generic[Task]):
     """Weight of the synthetic return in the augmented reward."""
     beta: float = 1.0
     """Weight of the environment's reward in the augmented reward."""
+    reward_scale: float = 1.0
+    """What rewards, synthetic returns too, are multiplied by before the agent learns from them;
+    the returns that are reported are not."""
+    last_reward: float = 1.0
+    """With synthetic returns: the share of an episode's last reward that the agent is paid. 0 where
+    all of it was earned before: synthetic returns have paid it already."""
     sa_cost: float = 1.0
     """Weight of the state-associative loss (credit: unroll)."""
     two_stage: bool = False
@@ -94,6 +100,8 @@ class Config(Generic[Task]):
     """Side of the square convolution kernels."""
     stride: int = 1
     """Stride of the convolutions."""
+    patches: tuple[int, ...] = ()
+    """Instead of kernel and stride: the side of the patches that each layer cuts its input into."""
     torso_sizes: tuple[int, ...] = (256,)
     """Units of each dense layer of the torso."""
     lstm_size: int = 256
@@ -144,7 +152,16 @@ class Config(Generic[Task]):
             "eval_episodes",
         ):
             check_positive(name, getattr(self, name))
-        for name in ("alpha", "beta", "entropy_cost", "value_cost", "sa_cost", "learning_rate"):
+        for name in (
+            "alpha",
+            "beta",
+            "entropy_cost",
+            "value_cost",
+            "sa_cost",
+            "learning_rate",
+            "reward_scale",
+            "last_reward",
+        ):
             check_finite_number(name, getattr(self, name))
         if self.actors < 0:
             raise ValueError(

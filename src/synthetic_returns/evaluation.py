@@ -12,14 +12,13 @@ from synthetic_returns import actor
 from synthetic_returns.checks import check_positive
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.spec import TaskSpec
-from synthetic_returns.host_actor import HostActor
+from synthetic_returns.host_actor import UNROLL, HostActor
 from synthetic_returns.networks import AgentNetwork
 from synthetic_returns.types import Key, TimeStep
 
 __all__ = ["Evaluation", "evaluate"]
 
 MAX_ENVS = 100
-HOST_UNROLL = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +90,7 @@ def _host_unrolls(
     player = HostActor(task, network, num_envs, key)
     with contextlib.closing(player):
         while True:
-            yield player.unroll(network, HOST_UNROLL, greedy=greedy).timestep
+            yield player.unroll(network, UNROLL, greedy=greedy).timestep
 
 
 def _gather(timestep: TimeStep, found: list, running: list) -> None:

@@ -1,5 +1,6 @@
 """Acting in environments that run on the host: the agent is compiled, the loop is Python's."""
 
+import contextlib
 from typing import Any
 
 import equinox as eqx
@@ -14,7 +15,9 @@ from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.networks import AgentNetwork, CoreState
 from synthetic_returns.types import Key, TimeStep, Trajectory, split_each
 
-__all__ = ["HostActor"]
+__all__ = ["UNROLL", "HostActor", "play_episodes"]
+
+UNROLL = 32  # steps between two looks at whether all episodes are over
 
 
 class HostActor:
@@ -76,6 +79,22 @@ class HostActor:
     def close(self) -> None:
         """Closes the environments."""
         self._envs.close()
+
+
+def play_episodes(
+    task: TaskSpec, network: AgentNetwork, episodes: int, key: Key, *, greedy: bool = False
+) -> TimeStep:
+    """One whole episode in each column, ``[T, B]``; what lies behind its end is another one."""
+    player = HostActor(task, network, episodes, key)
+    played: list[TimeStep] = []
+    over = np.zeros(episodes, bool)
+    with contextlib.closing(player):
+        while not over.all():
+            timestep = player.unroll(network, UNROLL, greedy=greedy).timestep
+            over |= np.asarray(timestep.last).any(axis=0)
+            # The last step of an unroll is the first of the next.
+            played.append(jax.tree.map(lambda x: x[:-1], timestep))
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *played)
 
 
 @eqx.filter_jit

@@ -47,7 +47,12 @@ class EpisodicCredit:
         )
         self._cutters = [
             EpisodeCutter(
-                env.observation_shape, env.observation_dtype, config.num_envs, env.episode_steps
+                env.observation_shape,
+                env.observation_dtype,
+                config.num_envs,
+                env.episode_steps,
+                every=config.episodic.every,
+                truncated_reward=config.episodic.truncated_reward,
             )
             for _ in range(streams)
         ]

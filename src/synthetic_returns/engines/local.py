@@ -18,6 +18,7 @@ from synthetic_returns.engines.engine import ActorFailed
 from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
 from synthetic_returns.host_actor import HostActor
 from synthetic_returns.learner import Agent
+from synthetic_returns.process_memory import resident_mb
 
 __all__ = ["LocalEngine"]
 
@@ -75,8 +76,11 @@ class LocalEngine:
         return self._learner.credit
 
     def report(self) -> list[dict[str, float]]:
-        """Means over the episodes since the last report, the last losses, and the lag."""
-        return [self._learner.report()]
+        """Means over the episodes since the last report, the last losses, the lag, and the memory.
+
+        Host environments, queues and episodes live outside of JAX, where a leak would not show.
+        """
+        return [self._learner.report() | {"memory_mb": resident_mb()}]
 
     def snapshot(self, index: int) -> dict[str, Any]:
         """All that is needed to go on later."""

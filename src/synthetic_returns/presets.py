@@ -172,11 +172,11 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "key-to-door": {"fast": FAST_KEY | {"steps": 800_000}, "paper": PAPER | {"steps": 5_000_000}},
     "key-to-door-no-reward": {
         # Opening the door pays by ending the penalties: look further than the reward of one step.
-        "fast": FAST_KEY | {"steps": 800_000, "episodic": EpisodicOptions(horizon=0.9)},
+        "fast": FAST_KEY | {"steps": 800_000, "episodic": EpisodicOptions(horizon=10)},
         "paper": PAPER | {"steps": 5_000_000},
     },
     "key-to-door-two-keys": {
-        # The penalty of a closed door comes ten steps after the choice to open it: look further.
+        # The penalty of a closed door comes after the choice to open it: look at the whole return.
         # Which key is worth a longer way takes longer to find out than to reach any: explore, and
         # look at every cell alike (kernel 1), so that colours are learned once for all cells.
         "fast": FAST
@@ -187,7 +187,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "discount": 0.97,
             "channels": (16,),
             "kernel": 1,
-            "episodic": EpisodicOptions(horizon=0.8),
+            "episodic": EpisodicOptions(horizon=85),
         },
         "paper": PAPER | {"steps": 5_000_000},
     },

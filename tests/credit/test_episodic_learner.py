@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.episodic import EpisodicLearner, discounted_return
+from synthetic_returns.credit.episodic import EpisodicLearner, return_over
 from synthetic_returns.credit.episodic_model import EpisodicModel
 from synthetic_returns.credit.options import EpisodicOptions
 
@@ -23,7 +23,7 @@ SMALL = EpisodicOptions(
     batch_size=32,
     updates_per_episode=0.5,
     learning_rate=3e-3,
-    horizon=0.0,
+    horizon=1,
 )
 
 
@@ -340,21 +340,22 @@ def test_two_stage(two_stage):
     assert same == two_stage
 
 
-def test_the_target_is_the_return_up_to_the_horizon():
-    """Rewards 1, 2, 4 with a discount of 0.5: 1 + (2 + 4 / 2) / 2 = 3, 2 + 4 / 2 = 4, 4."""
+@pytest.mark.parametrize(
+    ("steps", "expected"), [(1, [1, 2, 4]), (2, [3, 6, 4]), (3, [7, 6, 4]), (9, [7, 6, 4])]
+)
+def test_the_target_is_the_return_up_to_the_horizon(steps, expected):
     reward = jnp.array([[1.0], [2.0], [4.0]])
-    np.testing.assert_array_equal(discounted_return(reward, 0.5)[:, 0], [3, 4, 4])
-    np.testing.assert_array_equal(discounted_return(reward, 0.0), reward)
+    np.testing.assert_array_equal(return_over(reward, steps)[:, 0], expected)
 
 
-@pytest.mark.parametrize("horizon", [0.0, 1.0])
+@pytest.mark.parametrize("horizon", [1, LENGTH])
 def test_horizon(horizon):
     """b of the first state expects the reward of its step alone, or of the whole episode."""
     learner = make_learner(dataclasses.replace(SMALL, horizon=horizon, standardise=False))
     for batch in range(40):
         learner.learn(make_episodes(batch, 16, contribution=TRUE + 1))
     b = predict(learner.state.model, jnp.eye(KINDS)[None], jnp.ones((1, KINDS), bool)).b
-    expected = horizon * (LENGTH - 1) * (TRUE + 1).mean()
+    expected = 0 if horizon == 1 else (LENGTH - 1) * (TRUE + 1).mean()
     assert np.mean(b) == pytest.approx(expected, abs=1.5)
 
 

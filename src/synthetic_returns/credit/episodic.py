@@ -253,7 +253,7 @@ def _train(
 ) -> tuple[EpisodicState, dict[str, Float[Array, ""]]]:
     """One update on a batch of episodes."""
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
-    reward = discounted_return(reward, state.model.options.horizon)
+    reward = return_over(reward, state.model.options.horizon)
     track = functools.partial(_track, count=state.updates)
     state = eqx.tree_at(
         lambda s: (s.reward_mean, s.reward_square),
@@ -324,7 +324,7 @@ def _examine(
 ) -> EpisodicState:
     """Compares predictions with episodes that were not trained on yet."""
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
-    reward = discounted_return(reward, state.model.options.horizon)
+    reward = return_over(reward, state.model.options.horizon)
     # Centred by what training centred with: new episodes are not like the buffer's mixture.
     prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
     target = state.standardised(reward)
@@ -361,18 +361,13 @@ def _examine(
     )
 
 
-def discounted_return(
-    reward: Float[Array, "time batch"], discount: float
-) -> Float[Array, "time batch"]:
-    """The sum of this reward and the later ones of the episode, each step later worth less."""
-    if not discount:
+def return_over(reward: Float[Array, "time batch"], steps: int) -> Float[Array, "time batch"]:
+    """The sum of so many rewards of the episode from each one on."""
+    if steps == 1:
         return reward
-
-    def add(later: Float[Array, "batch"], reward: Float[Array, "batch"]):
-        total = reward + discount * later
-        return total, total
-
-    return jax.lax.scan(add, jnp.zeros_like(reward[0]), reward, reverse=True)[1]
+    to_go = jnp.cumsum(reward[::-1], axis=0)[::-1]
+    after = jnp.zeros_like(to_go).at[: max(0, len(to_go) - steps)].set(to_go[steps:])
+    return to_go - after
 
 
 def _sparsity(c: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -49,6 +49,7 @@ def test_conv_torso_equals_the_convolutions_of_xla(shape, kernel, stride):
 
 def test_patches_do_not_overlap_and_bytes_are_scaled():
     torso = make_torso((9, 8, 2), (4, 5), (8,), kernel=1, stride=1, patches=(4, 2), key=key())
+    assert isinstance(torso, ConvTorso)
     images = jax.random.randint(key(1), (3, 9, 8, 2), 0, 256).astype(jnp.uint8)
     pixels = np.asarray(images, np.float64)[:, :8] / 255  # the ninth row fills no patch
     first, second = (
@@ -72,6 +73,7 @@ def test_a_pooled_torso_does_not_care_where_something_is():
     torso = make_torso(
         (16, 16, 1), (4, 5), (8,), kernel=3, stride=1, patches=(2,), pool=True, key=key()
     )
+    assert isinstance(torso, ConvTorso)
     assert torso.windows == ((2, 2), (3, 1))
     thing = normal(1, 4, 4, 1)
     here, there = (

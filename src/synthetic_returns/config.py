@@ -101,7 +101,8 @@ class Config(Generic[Task]):
     stride: int = 1
     """Stride of the convolutions."""
     patches: tuple[int, ...] = ()
-    """Instead of kernel and stride: the side of the patches that each layer cuts its input into."""
+    """Instead of kernel and stride: the side of the patches that each of the first layers cuts its
+    input into."""
     torso_sizes: tuple[int, ...] = (256,)
     """Units of each dense layer of the torso."""
     lstm_size: int = 256

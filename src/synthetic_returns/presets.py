@@ -135,9 +135,14 @@ FAST_SKIING = FAST_ATARI | {
     "reward_scale": 1 / 500,
     # The penalties of the last step are what synthetic returns have paid before.
     "last_reward": 0.0,
+    # Only runs that differ tell what a gate is worth.
+    "entropy_cost": 0.02,
     "episodic": EpisodicOptions(
+        # The skier between two flags: a pattern of 24 x 24 pixels, wherever it is.
         channels=(16, 32, 32),
-        patches=(4, 2, 2),
+        patches=(4, 2),
+        kernel=3,
+        pool=True,
         encoder_sizes=(64,),
         # What the display shows is cut off, and b could not see it either way.
         current="time",

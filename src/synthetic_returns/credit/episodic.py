@@ -327,8 +327,7 @@ def _examine(
     reward = return_over(reward, state.model.options.horizon)
     # Centred by what training centred with: new episodes are not like the buffer's mixture.
     prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
-    target = state.standardised(reward)
-    residual = target - prediction.b
+    residual = state.standardised(reward) - prediction.b
     unit = jnp.square(state.reward_scale)  # it changes, and evidence of all times is averaged
     seen = unit * jnp.stack(
         [
@@ -344,15 +343,19 @@ def _examine(
     share = jnp.where(began, 2 / (state.examined + 2), 0)  # averages over a share of all time
     usually = state.at_stake + share * (at_stake - state.at_stake)
     news = jnp.where(began, jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1), 0)
-    evidence = state.evidence + news * (
-        _track(state.evidence, seen, state.examined) - state.evidence
-    )
-    final = state.final
+
+    def learned(average: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:
+        return average + news * (_track(average, value, state.examined) - average)
+
+    evidence, final = learned(state.evidence, seen), state.final
     if final is not None:
-        left = residual - prediction.memory
         ends = last_valid(valid)
-        seen = (masked_mean(x, ends) for x in (target, *map(jnp.square, (target, residual, left))))
-        final = final + share * (jnp.stack(list(seen)) - final)
+        squares = [
+            jnp.square(reward),
+            unit * jnp.square(residual),
+            unit * jnp.square(residual - prediction.memory),
+        ]
+        final = learned(final, jnp.stack([masked_mean(x, ends) for x in (reward, *squares)]))
     return eqx.tree_at(
         lambda s: (s.evidence, s.at_stake, s.final, s.examined),
         state,

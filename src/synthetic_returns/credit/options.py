@@ -55,7 +55,11 @@ class EpisodicOptions:
     channels: tuple[int, ...] = ()
     """Output channels of the encoder's convolutions; without any, it is an MLP."""
     patches: tuple[int, ...] = ()
-    """Instead of kernel and stride: the side of the patches that each layer cuts its input into."""
+    """Instead of kernel and stride: the side of the patches that each of the first layers cuts its
+    input into."""
+    pool: bool = False
+    """Keep the largest output of each channel of the last convolution only: what matters may be
+    anywhere in the image."""
     kernel: int = 2
     """Side of their square kernels."""
     stride: int = 1

@@ -188,7 +188,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         | {
             "num_envs": 16,
             "steps": 1_500_000,
-            "entropy_cost": 0.1,
+            "entropy_cost": 0.2,
             "discount": 0.97,
             "channels": (16,),
             "kernel": 1,

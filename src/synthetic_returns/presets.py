@@ -69,7 +69,7 @@ FAST: dict[str, Any] = {
 
 # The policy of the key room has to stay random until the first doors have taught what a key is
 # worth.
-FAST_KEY: dict[str, Any] = FAST | {"entropy_cost": 0.05}
+FAST_KEY: dict[str, Any] = FAST | {"entropy_cost": 0.03}
 
 PAPER_ATARI: dict[str, Any] = PAPER | {
     # The frames of IMPALA, on which the paper is silent.

@@ -179,7 +179,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "key-to-door": {"fast": FAST_KEY | {"steps": 800_000}, "paper": PAPER | {"steps": 5_000_000}},
     "key-to-door-no-reward": {
         # Opening the door pays by ending the penalties: look further than the reward of one step.
-        "fast": FAST_KEY | {"steps": 800_000, "episodic": EpisodicOptions(horizon=10)},
+        "fast": FAST_KEY | {"steps": 800_000, "episodic": EpisodicOptions(horizon=5)},
         "paper": PAPER | {"steps": 5_000_000},
     },
     "key-to-door-two-keys": {

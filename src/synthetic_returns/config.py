@@ -40,6 +40,9 @@ class Config(Generic[Task]):
     devices: int = 1
     """Devices to spread the environments over; on CPU a device is a core. 0 takes all that divide
     num_envs evenly."""
+    accumulate: int = 1
+    """Parts of the batch whose gradients are computed one after another and added: the same update
+    with less memory, where a batch does not fit."""
 
     # --- credit ---
     sr: bool = True
@@ -128,6 +131,7 @@ class Config(Generic[Task]):
             "num_envs",
             "unroll_length",
             "updates_per_call",
+            "accumulate",
             "log_every",
             "eval_episodes",
         ):
@@ -141,6 +145,11 @@ class Config(Generic[Task]):
                 f"updates_per_call is {self.updates_per_call} and credit is 'episodic'; the "
                 "episodic learner works between updates: set updates_per_call to 1, or credit to "
                 "'unroll'."
+            )
+        if self.accumulate > 1 and self.num_envs % (self.accumulate * max(1, self.devices)):
+            raise ValueError(
+                f"num_envs is {self.num_envs}; it must be a multiple of accumulate times devices, "
+                f"{self.accumulate} x {max(1, self.devices)}."
             )
         if not 0 <= self.discount <= 1:
             raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")

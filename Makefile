@@ -51,7 +51,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) --editable ".[dev,sb3,examples,sweep,cluster]"
+	$(PIP) --editable ".[dev,atari,sb3,examples,sweep,cluster]"
 	touch $@
 
 clean:

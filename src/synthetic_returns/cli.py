@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("synthetic-returns: stopped", file=sys.stderr)
         sys.exit(130)  # what a shell reports for Ctrl-C
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
         if not _is_ours(error):
             raise
         fail(str(error))

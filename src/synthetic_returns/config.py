@@ -37,6 +37,17 @@ class Config(Generic[Task]):
     loops around convolutions are slow. Not with credit episodic, which works on the host."""
     seed: int = 0
     """Seed of everything random."""
+    engine: Literal["fused", "local"] = "fused"
+    """fused: environments written in JAX, inside the compiled unroll. local: environments on the
+    host, stepped by actor threads; any task, also Gymnasium's and Atari's."""
+    actors: int = 1
+    """Actor threads, each with num_envs environments of its own; 0 acts and learns in turns, and
+    repeatably (engine: local)."""
+    queue_size: int = 1
+    """Unrolls that wait for the learner at most; more let actors run further ahead (engine:
+    local)."""
+    stagger: bool = True
+    """Begin the environments at evenly spread points of their first episode (engine: fused)."""
     devices: int = 1
     """Devices to spread the environments over; on CPU a device is a core. 0 takes all that divide
     num_envs evenly."""
@@ -54,6 +65,12 @@ class Config(Generic[Task]):
     """Weight of the synthetic return in the augmented reward."""
     beta: float = 1.0
     """Weight of the environment's reward in the augmented reward."""
+    reward_scale: float = 1.0
+    """What rewards, synthetic returns too, are multiplied by before the agent learns from them;
+    the returns that are reported are not."""
+    last_reward: float = 1.0
+    """With synthetic returns: the share of an episode's last reward that the agent is paid. 0 where
+    all of it was earned before: synthetic returns have paid it already."""
     sa_cost: float = 1.0
     """Weight of the state-associative loss (credit: unroll)."""
     two_stage: bool = False
@@ -86,6 +103,8 @@ class Config(Generic[Task]):
     """Side of the square convolution kernels."""
     stride: int = 1
     """Stride of the convolutions."""
+    patches: tuple[int, ...] = ()
+    """Instead of kernel and stride: the side of the patches that each layer cuts its input into."""
     torso_sizes: tuple[int, ...] = (256,)
     """Units of each dense layer of the torso."""
     lstm_size: int = 256
@@ -132,12 +151,26 @@ class Config(Generic[Task]):
             "unroll_length",
             "updates_per_call",
             "accumulate",
+            "queue_size",
             "log_every",
             "eval_episodes",
         ):
             check_positive(name, getattr(self, name))
-        for name in ("alpha", "beta", "entropy_cost", "value_cost", "sa_cost", "learning_rate"):
+        for name in (
+            "alpha",
+            "beta",
+            "entropy_cost",
+            "value_cost",
+            "sa_cost",
+            "learning_rate",
+            "reward_scale",
+            "last_reward",
+        ):
             check_finite_number(name, getattr(self, name))
+        if self.actors < 0:
+            raise ValueError(
+                f"actors is {self.actors}; use 0 to act and learn in turns, or how many threads."
+            )
         if self.traces < 0:
             raise ValueError(f"traces is {self.traces}; use 0 for none, or how many to record.")
         if self.updates_per_call > 1 and self.sr and self.credit == "episodic":

@@ -1,6 +1,8 @@
 """Evaluation: whole episodes of a trained agent, and what they say with what certainty."""
 
+import contextlib
 import dataclasses
+from collections.abc import Generator
 
 import equinox as eqx
 import jax
@@ -9,8 +11,10 @@ import numpy as np
 from synthetic_returns import actor
 from synthetic_returns.checks import check_positive
 from synthetic_returns.envs.base import Environment, VectorEnvironment
+from synthetic_returns.envs.spec import TaskSpec
+from synthetic_returns.host_actor import UNROLL, HostActor
 from synthetic_returns.networks import AgentNetwork
-from synthetic_returns.types import TimeStep
+from synthetic_returns.types import Key, TimeStep
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -42,7 +46,7 @@ class Evaluation:
 
 
 def evaluate(
-    env: Environment, network: AgentNetwork, episodes: int, seed: int, *, greedy: bool = False
+    env: TaskSpec, network: AgentNetwork, episodes: int, seed: int, *, greedy: bool = False
 ) -> Evaluation:
     """Plays whole episodes with the agent as it acts in training.
 
@@ -51,21 +55,42 @@ def evaluate(
     check_positive("episodes", episodes)
     num_envs = min(episodes, MAX_ENVS)
     per_env = -(-episodes // num_envs)
+    unrolls = _jax_unrolls if isinstance(env, Environment) else _host_unrolls
+    steps = unrolls(env, network, num_envs, jax.random.key(seed), greedy)
+    found: list[list[dict[str, float]]] = [[] for _ in range(num_envs)]
+    running: list[dict[str, float]] = [{} for _ in range(num_envs)]
+    with contextlib.closing(steps):
+        while any(len(row) < per_env for row in found):
+            _gather(next(steps), found, running)
+    chosen = [episode for round_ in zip(*(row[:per_env] for row in found), strict=True)
+              for episode in round_][:episodes]  # fmt: skip
+    return Evaluation({name: np.array([e[name] for e in chosen]) for name in chosen[0]})
+
+
+def _jax_unrolls(
+    env: Environment, network: AgentNetwork, num_envs: int, key: Key, greedy: bool
+) -> Generator[TimeStep]:
+    """Consecutive unrolls, each at least as long as an episode."""
     vector = VectorEnvironment(env)
-    state = actor.start(vector, network, num_envs, jax.random.key(seed))
+    state = actor.start(vector, network, num_envs, key)
     unroll = eqx.filter_jit(
         lambda network, state: actor.unroll(
             vector, network, state, env.episode_steps + 1, greedy=greedy
         )
     )
-    found: list[list[dict[str, float]]] = [[] for _ in range(num_envs)]
-    running: list[dict[str, float]] = [{} for _ in range(num_envs)]
-    while any(len(row) < per_env for row in found):
+    while True:
         state, trajectory = unroll(network, state)
-        _gather(trajectory.timestep, found, running)
-    chosen = [episode for round_ in zip(*(row[:per_env] for row in found), strict=True)
-              for episode in round_][:episodes]  # fmt: skip
-    return Evaluation({name: np.array([e[name] for e in chosen]) for name in chosen[0]})
+        yield trajectory.timestep
+
+
+def _host_unrolls(
+    task: TaskSpec, network: AgentNetwork, num_envs: int, key: Key, greedy: bool
+) -> Generator[TimeStep]:
+    """Consecutive unrolls; short ones, because observations may be large."""
+    player = HostActor(task, network, num_envs, key)
+    with contextlib.closing(player):
+        while True:
+            yield player.unroll(network, UNROLL, greedy=greedy).timestep
 
 
 def _gather(timestep: TimeStep, found: list, running: list) -> None:

@@ -1,17 +1,19 @@
 """What the state-associative model of a run says about every step of played episodes."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from synthetic_returns.config import Config
+from synthetic_returns.credit.episodes import bucket
 from synthetic_returns.credit.episodic import EpisodicState
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.memory import memory_sum
 from synthetic_returns.learner import Agent
 from synthetic_returns.types import TimeStep
 
-__all__ = ["contribution", "explain"]
+__all__ = ["contribution", "explain", "pad_time"]
 
 
 def explain(
@@ -44,6 +46,15 @@ def contribution(
     if agent.sa_model is not None:
         return agent.sa_model.contribution(agent.network.torso(observation))
     return jnp.full(observation.shape[:1], jnp.nan)
+
+
+def pad_time(timestep: TimeStep, longest: int) -> TimeStep:
+    """Repeats the last step until the length is one of few, so that little is compiled."""
+    length = len(timestep.reward)
+    missing = bucket(length, max(longest, length)) - length
+    return jax.tree.map(
+        lambda x: jnp.concatenate([x, jnp.repeat(x[-1:], missing, axis=0)]), timestep
+    )
 
 
 def _explain_episodic(credit: EpisodicState, timestep: TimeStep) -> Explanation:

@@ -64,6 +64,7 @@ class Learner:
             config.torso_sizes,
             kernel=config.kernel,
             stride=config.stride,
+            patches=config.patches,
             key=torso_key,
         )
         network = AgentNetwork(
@@ -103,8 +104,9 @@ class Learner:
         Args:
           state: the parameters, the optimiser's and the episodic memory.
           trajectory: T transitions of experience.
-          c_t: synthetic returns of the destination states from a model that is trained elsewhere;
-            None if the agent's own model gives them, or nothing does.
+          c_t: synthetic returns of the destination states, in units of the environment's reward,
+            from a model that is trained elsewhere; None if the agent's own model gives them, or
+            nothing does.
         """
         grads, (memory, metrics) = self.gradients(
             state.agent, state.memory, trajectory, c_t, self.entropy_cost(state.updates)
@@ -170,7 +172,8 @@ class Learner:
         # destination belongs to the next one: such a transition is not valid.
         valid_tm1 = ~timestep.last[:-1]
         first_tm1 = timestep.first[:-1]
-        r_t = timestep.reward[1:]
+        r_t = config.reward_scale * timestep.reward[1:]
+        c_t = None if c_t is None else config.reward_scale * c_t
 
         # State-associative learning, Eq. (basic_arch): the reward of leaving s_tm1, predicted from
         # the states before it.
@@ -195,7 +198,8 @@ class Learner:
         # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
         r_aug_t = r_t
         if c_t is not None:
-            r_aug_t = augmented_reward(r_t, c_t, alpha=config.alpha, beta=config.beta)
+            paid_t = jnp.where(timestep.last[1:], config.last_reward * r_t, r_t)
+            r_aug_t = augmented_reward(paid_t, c_t, alpha=config.alpha, beta=config.beta)
 
         # V-trace on the augmented reward.
         log_pi_tm1 = log_prob(logits[:-1], trajectory.action)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Shaped
 
 from synthetic_returns.clock import ClockCore, ClockState, clock_size
 from synthetic_returns.linear import affine
@@ -37,10 +37,10 @@ class MlpTorso(eqx.Module):
         )
         self.observation_rank = len(observation_shape)
 
-    def __call__(self, observation: Float[Array, "*shape"]) -> Float[Array, "*batch size"]:
+    def __call__(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch size"]:
         """Encodes observations."""
         batch = observation.shape[: observation.ndim - self.observation_rank]
-        x = observation.reshape(*batch, -1)
+        x = unit_scale(observation).reshape(*batch, -1)
         for layer in self.layers:
             x = jax.nn.relu(affine(layer, x))
         return x
@@ -51,8 +51,7 @@ class ConvTorso(eqx.Module):
 
     convolutions: tuple[eqx.nn.Linear, ...]
     head: MlpTorso
-    kernel: int = eqx.field(static=True)
-    stride: int = eqx.field(static=True)
+    windows: tuple[tuple[int, int], ...] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -60,14 +59,23 @@ class ConvTorso(eqx.Module):
         channels: Sequence[int],
         hidden: Sequence[int],
         *,
-        kernel: int,
-        stride: int,
+        windows: Sequence[tuple[int, int]],
         key: Key,
     ):
+        """Draws the parameters.
+
+        Args:
+          observation_shape: height, width and channels.
+          channels: outputs of each convolution.
+          hidden: units of each dense layer.
+          windows: side of the square kernel, and stride, of each convolution.
+          key: consumed here.
+        """
         height, width, depth = observation_shape
         conv_key, head_key = jax.random.split(key)
         convolutions = []
-        for n_out, k in zip(channels, jax.random.split(conv_key, len(channels)), strict=True):
+        keys = jax.random.split(conv_key, len(channels))
+        for n_out, (kernel, stride), k in zip(channels, windows, keys, strict=True):
             convolutions.append(eqx.nn.Linear(kernel * kernel * depth, n_out, key=k))
             height, width = ((size - kernel) // stride + 1 for size in (height, width))
             depth = n_out
@@ -79,19 +87,50 @@ class ConvTorso(eqx.Module):
                 )
         self.convolutions = tuple(convolutions)
         self.head = MlpTorso((height, width, depth), hidden, key=head_key)
-        self.kernel = kernel
-        self.stride = stride
+        self.windows = tuple(windows)
 
-    def __call__(self, observation: Float[Array, "*batch h w d"]) -> Float[Array, "*batch size"]:
+    def __call__(self, observation: Shaped[Array, "*batch h w d"]) -> Float[Array, "*batch size"]:
         """Encodes images."""
-        x = observation
-        for layer in self.convolutions:
-            x = jax.nn.relu(affine(layer, _patches(x, self.kernel, self.stride)))
+        x = unit_scale(observation)
+        for layer, (kernel, stride) in zip(self.convolutions, self.windows, strict=True):
+            x = jax.nn.relu(_convolve(layer, x, kernel, stride))
         return self.head(x)
+
+
+def unit_scale(observation: Shaped[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Bytes as shares of 255; anything else as it is."""
+    if observation.dtype == jnp.uint8:
+        return observation.astype(jnp.float32) / 255
+    return observation
+
+
+def _convolve(
+    layer: eqx.nn.Linear, x: Float[Array, "*batch h w d"], kernel: int, stride: int
+) -> Float[Array, "..."]:
+    """A convolution without padding.
+
+    Small kernels are patch extraction and a matmul. Where large ones overlap, the patches would
+    take several times the memory of the image; those frames are only met outside of scans.
+    """
+    if kernel <= 2 or stride >= kernel:
+        return affine(layer, _patches(x, kernel, stride))
+    batch, depth = x.shape[:-3], x.shape[-1]
+    weight = layer.weight.T.reshape(kernel, kernel, depth, -1)
+    y = jax.lax.conv_general_dilated(
+        x.reshape(-1, *x.shape[-3:]),
+        weight,
+        (stride, stride),
+        "VALID",
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    )
+    y = y.reshape(*batch, *y.shape[1:])
+    return y if layer.bias is None else y + jnp.broadcast_to(layer.bias, y.shape)
 
 
 def _patches(x: Float[Array, "*batch h w d"], kernel: int, stride: int) -> Float[Array, "..."]:
     """The flattened window under each position of a convolution kernel, without padding."""
+    if stride == kernel:
+        return _tiles(x, kernel)
     height, width = (size - kernel + 1 for size in x.shape[-3:-1])
     windows = [
         x[..., i : i + height : stride, j : j + width : stride, :]
@@ -101,6 +140,16 @@ def _patches(x: Float[Array, "*batch h w d"], kernel: int, stride: int) -> Float
     return jnp.concatenate(windows, axis=-1)
 
 
+def _tiles(x: Float[Array, "*batch h w d"], side: int) -> Float[Array, "..."]:
+    """Windows that do not overlap, flattened; what does not fill one is left out."""
+    *batch, height, width, depth = x.shape
+    rows, columns = height // side, width // side
+    x = x[..., : rows * side, : columns * side, :]
+    x = x.reshape(*batch, rows, side, columns, side, depth)
+    x = jnp.swapaxes(x, -4, -3)
+    return x.reshape(*batch, rows, columns, side * side * depth)
+
+
 def make_torso(
     observation_shape: Sequence[int],
     channels: Sequence[int],
@@ -108,11 +157,29 @@ def make_torso(
     *,
     kernel: int,
     stride: int,
+    patches: Sequence[int] = (),
     key: Key,
 ) -> MlpTorso | ConvTorso:
-    """A ConvTorso for images if channels are given, else an MlpTorso."""
+    """A ConvTorso for images if channels are given, else an MlpTorso.
+
+    Args:
+      observation_shape: shape of one observation.
+      channels: outputs of each convolution.
+      hidden: units of each dense layer.
+      kernel: side of the square kernels.
+      stride: of the convolutions.
+      patches: instead of kernel and stride, the side of the patches that each layer cuts its
+        input into.
+      key: consumed here.
+    """
     if channels and len(observation_shape) == 3:
-        return ConvTorso(observation_shape, channels, hidden, kernel=kernel, stride=stride, key=key)
+        if patches and len(patches) != len(channels):
+            raise ValueError(
+                f"there are {len(patches)} patches and {len(channels)} channels; give one of each "
+                "for every layer, or no patches."
+            )
+        windows = [(side, side) for side in patches] or [(kernel, stride)] * len(channels)
+        return ConvTorso(observation_shape, channels, hidden, windows=windows, key=key)
     return MlpTorso(observation_shape, hidden, key=key)
 
 

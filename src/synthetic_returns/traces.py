@@ -7,6 +7,7 @@ find them yet. Nothing random is shared with training: recording changes no resu
 """
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import equinox as eqx
@@ -20,7 +21,8 @@ from synthetic_returns.credit.episodic import EpisodicState
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.scripted import optimal_action
-from synthetic_returns.explanation import explain
+from synthetic_returns.explanation import explain, pad_time
+from synthetic_returns.host_actor import play_episodes
 from synthetic_returns.learner import Agent
 from synthetic_returns.types import Key, TimeStep
 
@@ -110,6 +112,7 @@ class TraceRecorder:
         """Compiles nothing yet; the first recording does."""
         self._config = config
         self._record = eqx.filter_jit(self._play_and_explain)
+        self._explain = eqx.filter_jit(functools.partial(explain, config))
 
     def record(
         self, run: Path, step: int, seed: int, agent: Agent, credit: EpisodicState | None
@@ -124,8 +127,16 @@ class TraceRecorder:
           credit: explains if it is trained on whole episodes (credit: episodic).
         """
         key = jax.random.key(SEED_OFFSET + seed)
-        for suffix, episode in self._record(agent, credit, key).items():
+        is_jax = isinstance(self._config.task, Environment)
+        record = self._record if is_jax else self._record_on_host
+        for suffix, episode in record(agent, credit, key).items():
             _cut(step, *episode).save(run / "traces" / f"{step}{suffix}.npz")
+
+    def _record_on_host(self, agent: Agent, credit: EpisodicState | None, key: Key):
+        """The same for environments that cannot be compiled; nobody has scripted these."""
+        played = play_episodes(self._config.task, agent.network, EPISODES, key)
+        timestep = pad_time(_best(played), self._config.task.episode_steps + 1)
+        return {AGENT: (timestep, self._explain(agent, credit, timestep))}
 
     def _play_and_explain(self, agent: Agent, credit: EpisodicState | None, key: Key):
         """The longest possible episode of each player, with c, g and b."""
@@ -144,7 +155,11 @@ def _play(env: Environment, agent: Agent, key: Key) -> TimeStep:
     vector = VectorEnvironment(env)
     start = actor.start(vector, agent.network, EPISODES, key)
     _, trajectory = actor.unroll(vector, agent.network, start, env.episode_steps)
-    timestep = trajectory.timestep
+    return _best(trajectory.timestep)
+
+
+def _best(timestep: TimeStep) -> TimeStep:
+    """The column whose first episode has the largest return."""
     ended = jnp.cumsum(timestep.last, axis=0) > 0
     reward = jnp.where(ended & ~timestep.last, 0, timestep.reward)  # of the first episode
     best = jnp.argmax(jnp.sum(reward, axis=0))

@@ -13,7 +13,7 @@ from typing import Any
 from synthetic_returns.checkpoints import Checkpoints
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic import EpisodicState
-from synthetic_returns.engines.fused import FusedEngine
+from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
 from synthetic_returns.evaluation import evaluate
 from synthetic_returns.learner import Agent
 from synthetic_returns.loggers.base import check_loggers, make_logger
@@ -78,7 +78,8 @@ def train_seeds(
         runs = [
             stack.enter_context(_open(c, out, resume)) for c, out in zip(configs, outs, strict=True)
         ]
-        engine = FusedEngine(config, [c.seed for c in configs])
+        engine = make_engine(config, [c.seed for c in configs])
+        stack.callback(engine.close)
         checkpoints = [Checkpoints(run.path / "checkpoints") for run in runs]
         start, wall_s = _restore(engine, checkpoints)
         writers = [
@@ -100,9 +101,14 @@ def train_seeds(
             clock.restart("checkpoint")
 
         logged = step
+        failure: ActorFailed | None = None
         with _stop_requests() as stop:
             while step < config.steps and not stop:
-                engine.step()
+                try:
+                    engine.step()
+                except ActorFailed as error:
+                    failure = error
+                    break
                 step += engine.steps_per_call
                 if traces_due and step >= traces_due[0]:
                     traces_due = [at for at in traces_due if at > step]
@@ -127,10 +133,11 @@ def train_seeds(
             if step > saved:
                 save()
         if step < config.steps:
+            why = f" ({failure})" if failure else ""
             raise TrainingStopped(
-                f"stopped at step {step:,} of {config.steps:,}; "
+                f"stopped at step {step:,} of {config.steps:,}{why}; "
                 f"continue with --resume {runs[0].path}"
-            )
+            ) from failure
 
         wall_s = clock.total()
         for index, run in enumerate(runs):
@@ -165,7 +172,7 @@ def load_agent_and_credit(path: str | Path) -> tuple[Config, int, Agent, Episodi
     """Like ``load_agent``, and the model that gave the credit if it is not part of the agent."""
     run = Run.open(path)
     config = Config.from_dict(run.config)
-    engine = FusedEngine(config, [config.seed])
+    engine = make_engine(config, [config.seed])
     step, tree = Checkpoints(run.path / "checkpoints").restore(_snapshot(engine, 0, 0.0))
     engine.restore([tree["engine"]])
     return config, step, engine.agent(0), engine.credit(0)
@@ -197,11 +204,11 @@ def difference(before: Config, now: Config) -> str:
     return ", ".join(f"{k}: {a[k]!r} then, {b[k]!r} now" for k in a if a[k] != b[k])
 
 
-def _snapshot(engine: FusedEngine, index: int, wall_s: float) -> dict[str, Any]:
+def _snapshot(engine: Engine, index: int, wall_s: float) -> dict[str, Any]:
     return {"engine": engine.snapshot(index), "wall_s": wall_s}
 
 
-def _restore(engine: FusedEngine, checkpoints: Sequence[Checkpoints]) -> tuple[int, float]:
+def _restore(engine: Engine, checkpoints: Sequence[Checkpoints]) -> tuple[int, float]:
     """Goes on from the newest checkpoints, if there are any; the step and the time spent."""
     steps = {store.latest_step() for store in checkpoints}
     if steps == {None}:

@@ -121,6 +121,52 @@ def test_the_step_from_one_episode_to_the_next_teaches_nothing(settings):
     assert differ(gradients(config, spoiled(LAST + 1)), want)
 
 
+def scaled_rewards(arrays, factor):
+    return arrays | {"reward": (factor * arrays["reward"]).astype(np.float32)}
+
+
+@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"two_stage": True}])
+def test_the_scale_of_rewards_is_a_change_of_units(settings):
+    arrays = make_arrays()
+    want = gradients(make_config(**settings), scaled_rewards(arrays, 3))
+    assert_same(gradients(make_config(reward_scale=3.0, **settings), arrays), want)
+    assert differ(gradients(make_config(**settings), arrays), want)
+
+
+def credited_gradient(arrays, c_t, **settings):
+    """With synthetic returns from elsewhere."""
+    config = make_config(credit="episodic", **settings)
+    learner, state = Learner(config), Learner(config).init(jax.random.key(0))
+
+    @eqx.filter_jit
+    def gradient(agent):
+        trajectory = make_trajectory(arrays, agent.network.initial_state(BATCH))
+        return eqx.filter_grad(
+            lambda agent: learner.loss(agent, None, trajectory, c_t, ENTROPY_COST)[0]
+        )(agent)
+
+    return gradient(state.agent)
+
+
+def test_synthetic_returns_are_in_units_of_the_reward():
+    arrays, c_t = make_arrays(), jax.random.normal(jax.random.key(1), (TIME, BATCH))
+    want = credited_gradient(scaled_rewards(arrays, 3), 3 * c_t)
+    assert_same(credited_gradient(arrays, c_t, reward_scale=3.0), want)
+
+
+def test_the_last_reward_need_not_be_paid_where_it_was_earned_before():
+    arrays, c_t = make_arrays(), jnp.zeros((TIME, BATCH))
+    unpaid = changed(arrays, reward=(LAST, 0.0))
+    want = credited_gradient(unpaid, c_t)
+    assert_same(credited_gradient(arrays, c_t, last_reward=0.0), want)
+    assert differ(credited_gradient(arrays, c_t), want)
+    # Without synthetic returns nothing has paid it.
+    assert_same(
+        gradients(make_config(sr=False, last_reward=0.0), arrays),
+        gradients(make_config(sr=False), arrays),
+    )
+
+
 @pytest.mark.parametrize("truncated", [True, False])
 def test_truncation_bootstraps_and_termination_does_not(truncated):
     """The value of the terminal observation counts only if the episode was cut off."""

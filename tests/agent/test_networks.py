@@ -28,7 +28,7 @@ def normal(seed, *shape):
     ("shape", "kernel", "stride"), [((7, 7, 1), 2, 1), ((5, 6, 3), 2, 1), ((17, 15, 2), 3, 2)]
 )
 def test_conv_torso_equals_the_convolutions_of_xla(shape, kernel, stride):
-    torso = ConvTorso(shape, (4, 5), (8,), kernel=kernel, stride=stride, key=key())
+    torso = ConvTorso(shape, (4, 5), (8,), windows=[(kernel, stride)] * 2, key=key())
     images = normal(1, 3, 2, *shape)
 
     @eqx.filter_jit
@@ -45,6 +45,27 @@ def test_conv_torso_equals_the_convolutions_of_xla(shape, kernel, stride):
 
     got, want = both(torso, images)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_patches_do_not_overlap_and_bytes_are_scaled():
+    torso = make_torso((9, 8, 2), (4, 5), (8,), kernel=1, stride=1, patches=(4, 2), key=key())
+    images = jax.random.randint(key(1), (3, 9, 8, 2), 0, 256).astype(jnp.uint8)
+    pixels = np.asarray(images, np.float64)[:, :8] / 255  # the ninth row fills no patch
+    first, second = (
+        (np.asarray(layer.weight, np.float64), np.asarray(layer.bias, np.float64))
+        for layer in torso.convolutions
+    )
+    tiles = np.zeros((3, 2, 2, 4))
+    for i in range(2):
+        for j in range(2):
+            patch = pixels[:, 4 * i : 4 * i + 4, 4 * j : 4 * j + 4].reshape(3, -1)
+            tiles[:, i, j] = np.maximum(patch @ first[0].T + first[1], 0)
+    want = np.maximum(tiles.reshape(3, -1) @ second[0].T + second[1], 0)
+    for layer in torso.head.layers:
+        want = np.maximum(want @ np.asarray(layer.weight).T + np.asarray(layer.bias), 0)
+    np.testing.assert_allclose(torso(images), want, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=r"1 patches and 2 channels; give one of each"):
+        make_torso((8, 8, 1), (4, 5), (8,), kernel=1, stride=1, patches=(4,), key=key())
 
 
 def test_mlp_torso_by_hand():
@@ -68,7 +89,7 @@ def test_torsos_work_on_any_leading_axes(shape, batch):
 
 def test_a_too_small_image_is_refused_by_its_shape():
     with pytest.raises(ValueError, match=r"\(4, 4, 1\) is too small for 3 layers.*kernel 3.*fewer"):
-        ConvTorso((4, 4, 1), (8, 8, 8), (8,), kernel=3, stride=2, key=key())
+        ConvTorso((4, 4, 1), (8, 8, 8), (8,), windows=[(3, 2)] * 3, key=key())
 
 
 @eqx.filter_jit

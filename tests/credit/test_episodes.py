@@ -35,11 +35,11 @@ def make_stream(rows, seed):
     return streams, episodes
 
 
-def cut_all(streams, unroll_length):
+def cut_all(streams, unroll_length, discount=1.0, **choices):
     """Cuts the streams in unrolls; also how many steps were used."""
     batch, total = len(streams), min(map(len, streams))
     unrolls = (total - 1) // unroll_length
-    cutter = EpisodeCutter((2,), np.float32, batch, LONGEST)
+    cutter = EpisodeCutter((2,), np.float32, batch, LONGEST, **choices)
     found = []
     for start in range(0, unrolls * unroll_length, unroll_length):
         part = [stream[start : start + unroll_length + 1] for stream in streams]
@@ -48,7 +48,7 @@ def cut_all(streams, unroll_length):
         timestep = TimeStep(
             step_type=jnp.asarray(kinds, jnp.int8),
             reward=jnp.asarray(rewards, jnp.float32),
-            discount=jnp.ones(rewards.shape),
+            discount=jnp.full(rewards.shape, discount),
             observation=jnp.asarray(np.stack([row, numbers], axis=-1), jnp.float32),
             events={},
         )
@@ -84,6 +84,49 @@ def test_no_reward_is_lost_duplicated_or_moved(rows, unroll_length):
         for mine, true in zip(got, want, strict=True):
             np.testing.assert_array_equal(mine.observation, true.observation)
             np.testing.assert_array_equal(mine.reward, true.reward)
+
+
+def thinned_by_hand(episode, every):
+    """Every n-th state and, in a loop, the rewards until the next one."""
+    observation, reward = [], []
+    for t in range(len(episode)):
+        if t % every == 0:
+            observation.append(episode.observation[t])
+            reward.append(0.0)
+        reward[-1] += episode.reward[t]
+    return np.array(observation), np.array(reward)
+
+
+@pytest.mark.parametrize("every", [1, 2, 4])
+@pytest.mark.parametrize("unroll_length", [1, 3])
+def test_a_thinned_episode_keeps_every_nth_state_and_all_reward(every, unroll_length):
+    streams, episodes = make_stream([[6, 1, 5, 4, 2], [3, 6, 6, 2, 4]], seed=0)
+    found, used = cut_all(streams, unroll_length, every=every)
+    whole = [episode for _, end, episode in episodes if end <= used]
+    assert len(found) == len(whole) > 6
+    for episode in whole:
+        observation, reward = thinned_by_hand(episode, every)
+        (mine,) = [f for f in found if np.array_equal(f.observation, observation)]
+        np.testing.assert_allclose(mine.reward, reward, rtol=1e-6)
+        again = episode.thinned(every)
+        np.testing.assert_array_equal(again.observation, observation)
+        np.testing.assert_allclose(again.reward, reward, rtol=1e-6)
+        assert mine.every == again.every == every
+        assert mine.thinned(every) is mine
+    if every > 1:
+        with pytest.raises(ValueError, match=rf"{every} steps apart and have to be 3"):
+            found[0].thinned(3)
+
+
+def test_the_last_reward_of_an_episode_that_was_cut_off_can_be_another():
+    streams, _ = make_stream([[4, 4, 4]], seed=3)
+    found, _ = cut_all(streams, 2, truncated_reward=-7.0)  # no step of the stream terminates
+    assert [episode.reward[-1] for episode in found] == [-7.0] * len(found)
+    finished, _ = cut_all(streams, 2, discount=0.0, truncated_reward=-7.0)
+    kept, _ = cut_all(streams, 2)
+    for episode, same in zip(finished, kept, strict=True):
+        np.testing.assert_array_equal(episode.reward, same.reward)
+    np.testing.assert_array_equal(found[0].reward[:-1], kept[0].reward[:-1])
 
 
 def test_episodes_are_copies():

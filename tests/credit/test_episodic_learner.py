@@ -98,7 +98,93 @@ def test_the_unit_of_reward_does_not_matter():
     assert np.max(np.abs(contributions(raw) / 1000 - contributions(one))) > 0.4
 
 
+def test_nothing_is_paid_before_enough_is_explained():
+    """Noise of the size of the signal: half can be explained, and so no more is ever trusted."""
+    demanding = dataclasses.replace(SMALL, trust_from=0.9)
+    noisy = trained(demanding, noise=2.0)
+    assert 0.2 < noisy.state.explained_by_c < 0.8
+    assert noisy.state.trust == 0
+    assert not np.any(noisy.contributions(jnp.eye(KINDS)))
+    clear = trained(demanding, noise=0.1)
+    assert clear.report()["explained_by_c"] > 0.9
+    assert clear.report()["explained_final"] > 0.9
+    assert clear.state.trust > 0.8
+
+
+def test_thinned_episodes_share_the_credit_among_the_states_left_out():
+    """Pairs of equal states, of which one is kept: each is worth half of what a pair is."""
+    options = dataclasses.replace(SMALL, every=2)
+    learner = EpisodicLearner((KINDS,), 2 * LENGTH, options, key=jax.random.key(0))
+    for batch in range(60):
+        episodes = make_episodes(batch, 16, noise=0.1)
+        learner.learn(
+            Episode(np.repeat(e.observation, 2, axis=0), np.repeat(e.reward, 2) / 2)
+            for e in episodes
+        )
+    np.testing.assert_allclose(contributions(learner), (TRUE - TRUE.mean()) / 2, atol=0.1)
+    assert learner.buffer.reward.shape[1] == LENGTH
+    states = jnp.zeros((5, 2, KINDS))
+    explanation = learner.state.explain(states, jnp.ones((5, 2), bool))
+    assert explanation.b.shape == explanation.g.shape == explanation.c.shape == (5, 2)
+
+
+def test_episodes_need_not_be_saved():
+    learner = trained(dataclasses.replace(SMALL, save_episodes=False), batches=2)
+    snapshot = learner.snapshot()
+    assert "observation" not in snapshot
+    other = make_learner(dataclasses.replace(SMALL, save_episodes=False, warmup=40))
+    other.restore(snapshot)
+    assert len(other.buffer) == 0
+    updates = int(other.state.updates)
+    other.learn(make_episodes(7, 20))
+    assert int(other.state.updates) == updates > 0  # it gathers first
+    other.learn(make_episodes(8, 20))
+    assert int(other.state.updates) > updates
+
+
+def test_blame_can_be_dearer_than_credit():
+    """Where what was done and what was not explain the same, credit goes to what was done."""
+
+    def episodes(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(16):
+            # Kind 0 hits and kind 2 misses, seven times in all; the rest is idle.
+            kinds = rng.permutation([*rng.choice([0, 2], 3), *[1] * (LENGTH - 4), 3])
+            reward = np.zeros(LENGTH, np.float32)
+            reward[-1] = np.sum(kinds[:-1] == 0)
+            yield Episode(np.eye(KINDS, dtype=np.float32)[kinds], reward)
+
+    def learned(negative_cost):
+        options = dataclasses.replace(SMALL, negative_cost=negative_cost, sparsity=1.0)
+        learner = make_learner(options)
+        for batch in range(60):
+            learner.learn(episodes(batch))
+        return np.asarray(learner.contributions(jnp.eye(KINDS)))
+
+    credit, blame = learned(20.0), learned(0.05)
+    assert credit[0] > 2 * abs(credit[2])
+    assert -blame[2] > 2 * abs(blame[0])
+
+
 # One choice at a time, on the model alone.
+
+
+def test_g_and_b_may_see_the_time_alone_and_the_end():
+    observation, other = make_batch(0), make_batch(1)
+    valid = jnp.arange(LENGTH)[:, None] < jnp.array([LENGTH, 5, 3])[None]
+    one, two = (
+        make_model(current="time", end=True).predict(x, valid, jnp.ones(()))
+        for x in (observation, other)
+    )
+    for name in ("b", "variance"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    assert np.any(one.c != two.c)
+    # The same time in another episode: told apart only where one of them ends.
+    np.testing.assert_array_equal(one.b[:2, 0], one.b[:2, 2])
+    assert one.b[2, 0] != one.b[2, 2]
+    assert one.b[4, 0] != one.b[4, 1]
+    seeing = make_model(end=True).predict(observation, valid, jnp.ones(()))
+    assert np.any(seeing.b != make_model(end=True).predict(other, valid, jnp.ones(())).b)
 
 
 def make_model(**choices):

@@ -25,6 +25,8 @@ FILES = {
     "ablation": ["ablation.png"],
     "seeds": ["seeds.png"],
     "stability": ["stability.png"],
+    "skiing": ["skiing.png"],
+    "pong": ["pong.png"],
     "demo": ["demo.png"],
 }
 

@@ -1,11 +1,12 @@
 """Environment steps per second of the paper's agent on Catch, learning included."""
 
+import contextlib
 import dataclasses
 import time
 
 from synthetic_returns.bench.record import Record
 from synthetic_returns.config import Config
-from synthetic_returns.engines.fused import FusedEngine
+from synthetic_returns.engines.engine import make_engine
 from synthetic_returns.presets import preset
 
 __all__ = ["run", "steps_per_second"]
@@ -24,16 +25,26 @@ def run() -> list[Record]:
     ]  # fmt: skip
 
 
-def steps_per_second(config: Config, seconds: float) -> float:
-    """Acting and learning, after compilation, until the time is over."""
-    engine = FusedEngine(config, [config.seed])
-    for _ in range(WARM_UP_UPDATES):
-        engine.step()
-    engine.report()
-    start, updates = time.perf_counter(), 0
-    while time.perf_counter() - start < seconds:
-        for _ in range(10):
+def steps_per_second(
+    config: Config, seconds: float, *, warm_up: int = WARM_UP_UPDATES, between: int = 10
+) -> float:
+    """Acting and learning, after compilation, until the time is over.
+
+    Args:
+      config: what to train, with any engine.
+      seconds: how long to measure.
+      warm_up: updates before that.
+      between: updates between two looks at the clock.
+    """
+    engine = make_engine(config, [config.seed])
+    with contextlib.closing(engine):
+        for _ in range(warm_up):
             engine.step()
-        engine.report()  # waits for the device
-        updates += 10
-    return updates * engine.steps_per_call / (time.perf_counter() - start)
+        engine.report()
+        start, updates = time.perf_counter(), 0
+        while time.perf_counter() - start < seconds:
+            for _ in range(between):
+                engine.step()
+            engine.report()  # waits for the device
+            updates += between
+        return updates * engine.steps_per_call / (time.perf_counter() - start)

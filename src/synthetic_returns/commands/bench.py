@@ -14,6 +14,7 @@ BENCHES = {
     "sa": "the state-associative pass against re-evaluating the memory at every step",
     "envs": "steps per second of every task, in JAX and through Gymnasium",
     "agent": "environment steps per second of acting and learning, with and without SR",
+    "atari": "agent steps per second of Skiing: the emulator, acting, training",
 }
 USAGE = (
     "usage: synthetic-returns bench NAME [--json FILE]\n\n"

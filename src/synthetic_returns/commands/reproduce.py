@@ -18,7 +18,7 @@ class Arguments:
 
     Studies: chain, catch, key-to-door; all (these three); and, on their own: impala (the paper's
     settings on the Chain), paper (on delayed Catch and Key-to-Door), ablation, seeds (20 of
-    them), stability.
+    them), stability; skiing and pong (Atari, in the extra [atari]; hours).
     """
 
     study: tyro.conf.Positional[str] = "all"

@@ -10,8 +10,8 @@ import tyro
 
 from synthetic_returns.checks import check_positive
 from synthetic_returns.config import Config
-from synthetic_returns.envs.registry import TASKS, find_task
-from synthetic_returns.presets import PRESETS, preset
+from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, find_task
+from synthetic_returns.presets import preset, presets_of
 from synthetic_returns.runs import Run, default_run_path
 
 USAGE = f"""\
@@ -21,7 +21,9 @@ usage: synthetic-returns train TASK [--preset NAME] [OPTIONS]
 Trains an agent on a task and evaluates it over 200 episodes. The run directory holds config.json,
 metrics.csv, TensorBoard events, checkpoints and, at the end, summary.json.
 
-tasks:    {", ".join(TASKS)}
+tasks:    {", ".join(TASKS)};
+          Atari, in the extra [atari]: {", ".join(ATARI_TASKS)}, and ale:Game for any game;
+          gym:ID for any Gymnasium environment, such as gym:CartPole-v1
 presets:  fast (default: the episodic learner), paper (faithful to the paper)
 
   synthetic-returns train TASK --help     every setting, with its value in the preset
@@ -104,7 +106,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
         )
     else:
         base = preset(task, name or "fast")
-    presets = "|".join(PRESETS[base.task_name])
+    presets = "|".join(presets_of(base.task_name))
     parsed: Arguments = tyro.cli(
         Arguments[type(base.task)],
         args=rest,
@@ -180,7 +182,7 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
     ]
     outs = [folder / f"seed-{c.seed}" for c in configs]
     resume = parsed.resume is not None
-    if jax.default_backend() != "cpu":
+    if jax.default_backend() != "cpu" and config.engine == "fused":
         from synthetic_returns.trainer import train_seeds
 
         return train_seeds(configs, outs, resume=resume, log=parsed.log)

@@ -23,14 +23,29 @@ class Episode:
       observation: the states.
       reward: the reward of leaving each.
       action: what the agent did in each, where that is known; credit does not depend on it.
+      every: how many steps apart the states are; rewards are sums from one to the next.
     """
 
     observation: np.ndarray
     reward: np.ndarray
     action: np.ndarray | None = None
+    every: int = 1
 
     def __len__(self) -> int:
         return len(self.reward)
+
+    def thinned(self, every: int) -> "Episode":
+        """Every n-th state, with the sum of the rewards from it to the next one kept."""
+        if self.every == every:
+            return self
+        if self.every != 1:
+            raise ValueError(
+                f"the states of an episode are {self.every} steps apart and have to be {every}; "
+                "thin whole episodes only, or cut them with the same number."
+            )
+        kept = np.arange(0, len(self), every)
+        action = None if self.action is None else self.action[kept]
+        return Episode(self.observation[kept], np.add.reduceat(self.reward, kept), action, every)
 
 
 class EpisodeCutter:
@@ -46,6 +61,9 @@ class EpisodeCutter:
         batch: int,
         longest: int,
         remedy: str = "raise the task's episode_steps",
+        *,
+        every: int = 1,
+        truncated_reward: float | None = None,
     ):
         """Allocates room for the running episodes.
 
@@ -55,11 +73,15 @@ class EpisodeCutter:
           batch: number of environments.
           longest: the largest number of states with a successor in an episode.
           remedy: what to do about longer ones, for the message.
+          every: keep every n-th state; see ``Episode.thinned``.
+          truncated_reward: taken for the last reward of an episode that was cut off, if given.
         """
         check_positive("longest", longest)
-        self._remedy = remedy
-        self.observation = np.zeros((batch, longest, *observation_shape), dtype)
-        self.reward = np.zeros((batch, longest), np.float32)
+        self._remedy, self._longest = remedy, longest
+        self._every, self._truncated_reward = every, truncated_reward
+        kept = thinned_length(longest, every)
+        self.observation = np.zeros((batch, kept, *observation_shape), dtype)
+        self.reward = np.zeros((batch, kept), np.float32)
         self.length = np.full(batch, UNSEEN, np.int32)
 
     def cut(self, timestep: TimeStep) -> Iterator[Episode]:
@@ -68,6 +90,9 @@ class EpisodeCutter:
             np.asarray(x)
             for x in (timestep.observation, timestep.reward, timestep.first, timestep.last)
         )
+        if self._truncated_reward is not None:
+            truncated = last & (np.asarray(timestep.discount) > 0)
+            reward = np.where(truncated, np.float32(self._truncated_reward), reward)
         for t in range(len(reward) - 1):
             self.length[first[t]] = 0
             rows = np.flatnonzero(~last[t] & (self.length != UNSEEN))
@@ -77,22 +102,24 @@ class EpisodeCutter:
 
     def append(self, rows: np.ndarray, observation: np.ndarray, reward: np.ndarray) -> None:
         """Adds a state, and the reward of leaving it, to the running episodes of some rows."""
-        index = self.length[rows]
-        longest = self.reward.shape[1]
-        if np.any(index >= longest):
+        if np.any(self.length[rows] >= self._longest):
             raise ValueError(
-                f"an episode is longer than {longest} steps, the longest that the episode "
+                f"an episode is longer than {self._longest} steps, the longest that the episode "
                 f"buffer was made for; {self._remedy}."
             )
-        self.observation[rows, index] = observation
-        self.reward[rows, index] = reward
+        index, between = np.divmod(self.length[rows], self._every)
+        kept = between == 0
+        self.observation[rows[kept], index[kept]] = observation[kept]
+        self.reward[rows, index] = np.where(kept, 0, self.reward[rows, index]) + reward
         self.length[rows] += 1
 
     def finish(self, row: int | np.integer) -> Episode:
         """The episode of a row, as far as it has come; the next one starts from nothing."""
-        steps = self.length[row]
+        kept = thinned_length(int(self.length[row]), self._every)
         self.length[row] = 0
-        return Episode(self.observation[row, :steps].copy(), self.reward[row, :steps].copy())
+        return Episode(
+            self.observation[row, :kept].copy(), self.reward[row, :kept].copy(), every=self._every
+        )
 
 
 class EpisodeBuffer:
@@ -173,6 +200,11 @@ class EpisodeBuffer:
     def _copy(self, source: int, target: int) -> None:
         for array in (self.observation, self.reward, self.length):
             array[target] = array[source]
+
+
+def thinned_length(length: int, every: int) -> int:
+    """How many states are left of an episode of which every n-th is kept."""
+    return -(-length // every)
 
 
 def bucket(length: int, longest: int) -> int:

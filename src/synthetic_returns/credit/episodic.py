@@ -12,8 +12,8 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from synthetic_returns.averages import explained_variance, masked_mean
-from synthetic_returns.credit.episodes import Episode, EpisodeBuffer, bucket
-from synthetic_returns.credit.episodic_model import EpisodicModel
+from synthetic_returns.credit.episodes import Episode, EpisodeBuffer, bucket, thinned_length
+from synthetic_returns.credit.episodic_model import EpisodicModel, last_valid
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.options import EpisodicOptions
 from synthetic_returns.optimizers import adam
@@ -21,6 +21,7 @@ from synthetic_returns.types import Key
 
 __all__ = ["EpisodicLearner", "EpisodicState"]
 
+BUFFER = ("observation", "reward", "length", "seen")  # what an EpisodeBuffer holds
 RATE = 0.02  # of the running averages, per update
 SMALL = 0.1  # a contribution, in standardised rewards, that the cost of sparsity is meant for
 
@@ -40,6 +41,8 @@ class EpisodicState(eqx.Module):
       examined: how many batches of new episodes were compared with predictions.
       evidence: means of prediction * residual and of prediction squared, on episodes before they
         were trained on; their ratio is the trust.
+      final: means over the last rewards of new episodes, of the reward, its square, and the
+        squares of what b and of what the whole prediction leave; only if trust waits for them.
     """
 
     model: EpisodicModel
@@ -52,6 +55,7 @@ class EpisodicState(eqx.Module):
     updates: Int[Array, ""]
     examined: Int[Array, ""]
     evidence: Float[Array, "2"]
+    final: Float[Array, "4"] | None = None
 
     @property
     def reward_scale(self) -> Float[Array, ""]:
@@ -76,30 +80,53 @@ class EpisodicState(eqx.Module):
         if not self.model.options.trust:
             return jnp.ones(())
         slope = self.evidence[0] / jnp.maximum(self.evidence[1], 1e-12)
-        return jnp.clip(slope, 0, 1)
+        held = self.explained_by_c >= self.model.options.trust_from
+        return jnp.where(held, jnp.clip(slope, 0, 1), 0)
+
+    @property
+    def explained_by_c(self) -> Float[Array, ""]:
+        """The share of what b leaves of new episodes' last rewards that c explains."""
+        if self.final is None:
+            return jnp.ones(())
+        _, _, left_by_b, left = self.final
+        return 1 - left / jnp.maximum(left_by_b, 1e-12)
+
+    @property
+    def explained_final(self) -> Float[Array, ""]:
+        """The share of the variance of new episodes' last rewards that the model explains."""
+        if self.final is None:
+            return jnp.ones(())
+        mean, square, _, left = self.final
+        return 1 - left / jnp.maximum(square - jnp.square(mean), 1e-12)
 
     def explain(
         self,
         observation: Shaped[Array, "time batch *observation"],
         valid: Bool[Array, "time batch"],
     ) -> Explanation:
-        """What the model says about every step of a batch of episodes."""
-        prediction = self.model.predict(observation, valid, self.gate_scale, self.c_mean)
+        """What the model says about every step of a batch of episodes.
+
+        If it was trained on every n-th state, g, b and the predicted reward are those of the next n
+        steps together.
+        """
+        every = self.model.options.every
+        prediction = self.model.predict(
+            observation[::every], valid[::every], self.gate_scale, self.c_mean
+        )
         mean = self.reward_mean if self.model.options.standardise else jnp.zeros(())
         b = prediction.b * self.reward_scale + mean
-        return Explanation(
-            c=self.contribution(observation),
-            g=prediction.g,
-            b=b,
-            r_hat=b + prediction.memory * self.reward_scale,
-        )
+        r_hat = b + prediction.memory * self.reward_scale
+        g, b, r_hat = (jnp.repeat(x, every, axis=0)[: len(valid)] for x in (prediction.g, b, r_hat))
+        return Explanation(c=self.contribution(observation), g=g, b=b, r_hat=r_hat)
 
     def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """The synthetic return of each state, in units of reward, scaled by trust."""
         c = self.model.contribution(observation)
         if self.model.options.centred:
             c = c - self.c_rest
-        return jax.lax.stop_gradient(c * self.reward_scale * self.trust)
+        # A state that was trained on stands for those that were left out.
+        unit = self.reward_scale * self.trust / self.model.options.every
+        return jax.lax.stop_gradient(c * unit)
 
 
 class EpisodicLearner:
@@ -130,6 +157,7 @@ class EpisodicLearner:
           encoder: instead of the one that the options describe; see ``EpisodicModel``.
         """
         model_key, sample_key = jax.random.split(key)
+        longest = thinned_length(longest, options.every)
         # A copy, because updates are made in place and the encoder is the caller's.
         encoder = jax.tree.map(lambda x: jnp.array(x) if eqx.is_array(x) else x, encoder)
         model = EpisodicModel(
@@ -148,6 +176,7 @@ class EpisodicLearner:
             updates=jnp.zeros((), jnp.int32),
             examined=jnp.zeros((), jnp.int32),
             evidence=jnp.zeros(2),
+            final=jnp.zeros(4) if options.trust_from else None,
         )
         self.buffer = EpisodeBuffer(observation_shape, dtype, options.slots, longest)
         self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
@@ -156,13 +185,15 @@ class EpisodicLearner:
 
     def learn(self, episodes: Iterable[Episode]) -> None:
         """Takes in finished episodes, and trains as often as they are worth."""
-        episodes = list(episodes)
+        episodes = [episode.thinned(self.options.every) for episode in episodes]
         if not episodes:
             return
         self.state = _examine(self.state, *_padded(episodes, self.buffer.reward.shape[1]))
         rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
         for episode in episodes:
             self.buffer.add(episode, rng)
+        if len(self.buffer) < min(self.options.warmup, self.buffer.slots):
+            return
         self.updates_owed += self.options.updates_per_episode * len(episodes)
         while self.updates_owed >= 1:
             self.updates_owed -= 1
@@ -175,30 +206,31 @@ class EpisodicLearner:
 
     def snapshot(self) -> dict[str, Any]:
         """All that changes while learning, as a pytree of fixed shapes."""
-        buffer = self.buffer
-        return {
-            "state": self.state,
-            "updates_owed": self.updates_owed,
-            "observation": buffer.observation,
-            "reward": buffer.reward,
-            "length": buffer.length,
-            "seen": buffer.seen,
-        }
+        snapshot = {"state": self.state, "updates_owed": self.updates_owed}
+        if self.options.save_episodes:
+            snapshot |= {name: getattr(self.buffer, name) for name in BUFFER}
+        return snapshot
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Goes on from a snapshot."""
         self.state = snapshot["state"]
         self.updates_owed = snapshot["updates_owed"]
-        for name in ("observation", "reward", "length", "seen"):
+        for name in snapshot.keys() & set(BUFFER):
             setattr(self.buffer, name, snapshot[name])
 
     def report(self) -> Mapping[str, Any]:
         """Diagnostics of the last update."""
-        return self.metrics | {
+        report = self.metrics | {
             "trust": self.state.trust,
             "buffer_episodes": len(self.buffer),
             "buffer_mb": self.buffer.bytes / 1e6,
         }
+        if self.state.final is not None:
+            report |= {
+                "explained_by_c": self.state.explained_by_c,
+                "explained_final": self.state.explained_final,
+            }
+        return report
 
 
 _contribution = eqx.filter_jit(lambda state, observation: state.contribution(observation))
@@ -240,7 +272,8 @@ def _train(
             total += masked_mean(jnp.square(miss), valid)
         if model.options.sparsity:
             apart = prediction.c - jax.lax.stop_gradient(prediction.c_rest)
-            total += model.options.sparsity * masked_mean(_sparsity(apart), valid)
+            dearer = jnp.where(apart < 0, model.options.negative_cost, 1.0)
+            total += model.options.sparsity * masked_mean(dearer * _sparsity(apart), valid)
         if model.options.centred:
             total += jnp.square(prediction.c_mean)  # else nothing keeps the mean of c in place
         return total, prediction
@@ -268,6 +301,7 @@ def _train(
         updates=state.updates + 1,
         examined=state.examined,
         evidence=state.evidence,
+        final=state.final,
     )
     return state, metrics
 
@@ -284,7 +318,8 @@ def _examine(
     reward = discounted_return(reward, state.model.options.horizon)
     # Centred by what training centred with: new episodes are not like the buffer's mixture.
     prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
-    residual = state.standardised(reward) - prediction.b
+    target = state.standardised(reward)
+    residual = target - prediction.b
     seen = jnp.stack(
         [
             masked_mean(prediction.memory * residual, valid),
@@ -297,10 +332,17 @@ def _examine(
     began = state.updates > 0
     rate = jnp.where(began, 2 / (state.examined + 2), 0)
     evidence = state.evidence + rate * (seen - state.evidence)
+    final = state.final
+    if final is not None:
+        left = residual - prediction.memory
+        ends = last_valid(valid)
+        seen = (masked_mean(x, ends) for x in (target, *map(jnp.square, (target, residual, left))))
+        final = final + rate * (jnp.stack(list(seen)) - final)
     return eqx.tree_at(
-        lambda s: (s.evidence, s.examined),
+        lambda s: (s.evidence, s.final, s.examined),
         state,
-        (evidence, state.examined + began.astype(jnp.int32)),
+        (evidence, final, state.examined + began.astype(jnp.int32)),
+        is_leaf=lambda x: x is None,
     )
 
 

@@ -36,7 +36,7 @@ class EpisodicModel(eqx.Module):
     Attributes:
       encoder: observation to features.
       c: features to contribution.
-      b: features and episode time to the expected reward.
+      b: features and episode time, or what else the options let it see, to the expected reward.
       g: features and episode time to the gate: its logit, or, before a softplus, the variance that
         b leaves.
       offset: features and episode time to what the sum of c is measured from; only in two stages,
@@ -81,13 +81,15 @@ class EpisodicModel(eqx.Module):
                 options.encoder_sizes,
                 kernel=options.kernel,
                 stride=options.stride,
+                patches=options.patches,
                 key=encoder_key,
             )
             features = options.encoder_sizes[-1]
         else:
             features = _feature_size(encoder, observation_shape, dtype)
         self.encoder = encoder
-        current = features + (clock_size(longest) if options.time_features else 0)
+        current = features if options.current == "state" else 0
+        current += (clock_size(longest) if options.time_features else 0) + options.end
         self.c = Mlp(features, options.head_sizes, key=c_key)
         self.b = Mlp(current, options.head_sizes, key=b_key)
         self.g = Mlp(current, options.head_sizes, key=g_key)
@@ -126,12 +128,7 @@ class EpisodicModel(eqx.Module):
         c = jnp.where(valid, c, 0)
         c_sum_tm1 = jnp.cumsum(c, axis=0) - c
 
-        current = features
-        if self.options.time_features:
-            time = jnp.arange(valid.shape[0], dtype=jnp.int32)
-            clock = time_features(time, self.longest)[:, None]
-            clock = jnp.broadcast_to(clock, (*valid.shape, clock.shape[-1]))
-            current = jnp.concatenate([features, clock], axis=-1)
+        current = self._current(features, valid)
         b = self.b(current)
         gate_output = self.g(current)
         variance = jax.nn.softplus(gate_output)
@@ -146,6 +143,25 @@ class EpisodicModel(eqx.Module):
         return Prediction(
             c=c, g=g, b=b, c_mean=c_mean, c_rest=c_rest, memory=g * c_sum_tm1, variance=variance
         )
+
+    def _current(
+        self, features: Float[Array, "time batch features"], valid: Bool[Array, "time batch"]
+    ) -> Float[Array, "time batch current"]:
+        """What g, b and the offset see."""
+        seen = [features] if self.options.current == "state" else []
+        if self.options.time_features:
+            time = jnp.arange(valid.shape[0], dtype=jnp.int32)
+            clock = time_features(time, self.longest)[:, None]
+            seen.append(jnp.broadcast_to(clock, (*valid.shape, clock.shape[-1])))
+        if self.options.end:
+            seen.append(last_valid(valid)[..., None].astype(features.dtype))
+        return jnp.concatenate(seen, axis=-1)
+
+
+def last_valid(valid: Bool[Array, "time batch"]) -> Bool[Array, "time batch"]:
+    """The last step of each episode."""
+    goes_on = jnp.concatenate([valid[1:], jnp.zeros_like(valid[:1])])
+    return valid & ~goes_on
 
 
 def _feature_size(

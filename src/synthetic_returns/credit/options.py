@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Literal
 
+from synthetic_returns.checks import check_positive
+
 __all__ = ["EpisodicOptions"]
 
 
@@ -19,6 +21,9 @@ class EpisodicOptions:
     the reward uncertain."""
     sparsity: float = 0.3
     """Cost of the mean size of c: a state contributes nothing unless the rewards say so."""
+    negative_cost: float = 1.0
+    """How much dearer, in the cost of sparsity, a contribution below that of an ordinary state is;
+    for tasks in which credit for what was done and blame for what was not explain the same."""
     time_features: bool = True
     """Tell g and b how long the episode has lasted."""
     two_stage: bool = True
@@ -31,9 +36,27 @@ class EpisodicOptions:
     ending the episode before later costs."""
     trust: bool = True
     """Scale alpha by how far predictions held on episodes that were not yet trained on."""
+    trust_from: float = 0.0
+    """Give no synthetic returns until they explain this share of what b leaves of the last reward
+    of an episode, measured on new episodes; 0 gives them from the start."""
+    current: Literal["state", "time"] = "state"
+    """What g and b see: the current state, and the time if they are told it; or the time alone,
+    for tasks whose observations show what has been earned so far: a b that reads it there leaves
+    nothing for c to explain."""
+    end: bool = False
+    """Tell g and b which step is the last one, for tasks that pay all at the end but do not show
+    when that is. They are used in hindsight only, so they may know."""
+    truncated_reward: float | None = None
+    """Learn as if the last reward of an episode that was cut off had been this; for tasks in which
+    running out of time escapes a penalty."""
+    every: int = 1
+    """Keep every n-th state of an episode, with the sum of the rewards from it to the next one
+    kept; c of a state then stands for n of them. For long episodes."""
 
     channels: tuple[int, ...] = ()
     """Output channels of the encoder's convolutions; without any, it is an MLP."""
+    patches: tuple[int, ...] = ()
+    """Instead of kernel and stride: the side of the patches that each layer cuts its input into."""
     kernel: int = 2
     """Side of their square kernels."""
     stride: int = 1
@@ -50,8 +73,20 @@ class EpisodicOptions:
     """Episodes of one update."""
     updates_per_episode: float = 0.6
     """Updates for each finished episode."""
+    warmup: int = 1
+    """Episodes to gather before the first update."""
+    save_episodes: bool = True
+    """Keep the episodes in checkpoints, so that a resumed run goes on exactly. Without, a resumed
+    run gathers new ones first; for observations that are too large to be saved every minute."""
 
     def __post_init__(self) -> None:
+        check_positive("every", self.every)
+        check_positive("warmup", self.warmup)
+        if self.current == "time" and not self.time_features:
+            raise ValueError(
+                "current is 'time' and time_features is False; g and b would see nothing: set "
+                "current to 'state', or time_features to True."
+            )
         if self.gate == "variance" and not self.two_stage:
             raise ValueError(
                 "gate is 'variance' and two_stage is False; the variance gate measures what b "

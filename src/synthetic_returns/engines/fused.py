@@ -6,17 +6,16 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from synthetic_returns import actor
 from synthetic_returns.actor import ActorState
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodes import EpisodeCutter
-from synthetic_returns.credit.episodic import EpisodicLearner, EpisodicState
+from synthetic_returns.credit.episodic import EpisodicState
 from synthetic_returns.devices import AXIS, device_mesh
-from synthetic_returns.envs.base import VectorEnvironment
+from synthetic_returns.engines.credit import EpisodicCredit, has_episodic_credit
+from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.learner import Learner, LearnerState
 from synthetic_returns.types import Trajectory
 
@@ -41,6 +40,11 @@ class FusedEngine:
         """Draws all parameters and starts the environments."""
         self.config = config
         self.steps_per_call = config.num_envs * config.unroll_length * config.updates_per_call
+        if not isinstance(config.task, Environment):
+            raise ValueError(
+                f"the engine is 'fused' and {config.task_name} is not written in JAX: use the "
+                "engine 'local'."
+            )
         self._env = VectorEnvironment(config.task)
         self._many = len(seeds) > 1
         if self._many and config.devices > 1:
@@ -53,7 +57,7 @@ class FusedEngine:
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
         self._credit = (
-            [_EpisodicCredit(config, seed) for seed in seeds] if _episodic(config) else []
+            [EpisodicCredit(config, seed) for seed in seeds] if has_episodic_credit(config) else []
         )
         self._metrics: dict[str, Float[Array, "*seeds"]] = {}
         unroll, update = self._unroll_one, self._learner.update
@@ -120,6 +124,9 @@ class FusedEngine:
         for credit, snapshot in zip(self._credit, snapshots, strict=bool(self._credit)):
             credit.restore(snapshot["credit"][0])
 
+    def close(self) -> None:
+        """Nothing runs beside this engine."""
+
     def _set_states(self, states: Sequence[tuple[LearnerState, ActorState]]) -> None:
         self._learner_state, self._actor_state = _stack(states) if self._many else states[0]
         if mesh := self._mesh:
@@ -182,7 +189,9 @@ class FusedEngine:
         learner_state = self._learner.init(learner_key)
         network = learner_state.agent.network
         actor_state = actor.start(self._env, network, self.config.num_envs, actor_key)
-        return learner_state, actor.stagger(self._env, network, actor_state)
+        if self.config.stagger:
+            actor_state = actor.stagger(self._env, network, actor_state)
+        return learner_state, actor_state
 
     def _unroll_one(self, network: Any, state: ActorState) -> tuple[ActorState, Trajectory]:
         return actor.unroll(self._env, network, state, self.config.unroll_length)
@@ -196,46 +205,6 @@ class FusedEngine:
                 for index, credit in enumerate(self._credit)
             ]
         )
-
-
-class _EpisodicCredit:
-    """The episodic learner of one seed and the episodes that are still running."""
-
-    def __init__(self, config: Config, seed: int):
-        env = config.task
-        key = jax.random.fold_in(jax.random.key(seed), 1)
-        self.learner = EpisodicLearner(
-            env.observation_shape, env.episode_steps, config.episodic, key=key
-        )
-        self.cutter = EpisodeCutter(
-            env.observation_shape, np.float32, config.num_envs, env.episode_steps
-        )
-
-    def follow(self, trajectory: Trajectory) -> Float[Array, "time batch"]:
-        """Learns from the episodes that end in an unroll; gives its synthetic returns."""
-        timestep = trajectory.timestep
-        self.learner.learn(self.cutter.cut(timestep))
-        c_t = self.learner.contributions(timestep.observation[1:])
-        # A terminal state has no later reward to contribute to, and is never trained on.
-        return jnp.where(timestep.last[1:], 0, c_t)
-
-    def snapshot(self) -> dict[str, Any]:
-        cutter = self.cutter
-        running = {
-            "observation": cutter.observation,
-            "reward": cutter.reward,
-            "length": cutter.length,
-        }
-        return {"learner": self.learner.snapshot(), "running": running}
-
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        self.learner.restore(snapshot["learner"])
-        for name, array in snapshot["running"].items():
-            setattr(self.cutter, name, array)
-
-
-def _episodic(config: Config) -> bool:
-    return config.sr and config.credit == "episodic"
 
 
 def _stack(trees: Sequence[Any]) -> Any:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, Shaped
 
+from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.types import Key, TimeStep
 
 __all__ = ["Environment", "VectorEnvironment", "VectorState", "select_rows"]
@@ -22,32 +23,11 @@ __all__ = ["Environment", "VectorEnvironment", "VectorState", "select_rows"]
 State = TypeVar("State", bound=eqx.Module)
 
 
-class Environment(abc.ABC, Generic[State]):
+class Environment(TaskSpec, Generic[State]):
     """One task: a frozen dataclass of parameters and the pure functions of its dynamics.
 
-    Subclasses are ``@dataclasses.dataclass(frozen=True)``, so that a task is hashable and can be
-    closed over by jitted functions; bad parameters are refused in ``__post_init__``.
+    Observations are float32 in [0, 1], and ``event_names`` includes "success".
     """
-
-    @property
-    @abc.abstractmethod
-    def observation_shape(self) -> tuple[int, ...]:
-        """Shape of one observation; observations are float32 in [0, 1]."""
-
-    @property
-    @abc.abstractmethod
-    def num_actions(self) -> int:
-        """Actions are the integers below this."""
-
-    @property
-    @abc.abstractmethod
-    def episode_steps(self) -> int:
-        """The largest number of states in an episode that have a successor."""
-
-    @property
-    @abc.abstractmethod
-    def event_names(self) -> tuple[str, ...]:
-        """The keys of ``TimeStep.events``; always includes "success"."""
 
     @abc.abstractmethod
     def reset(self, key: Key) -> tuple[State, TimeStep]:

@@ -1,8 +1,10 @@
 """The list of all tasks, as a table for the terminal."""
 
+import math
+
 from rich.table import Table
 
-from synthetic_returns.envs.registry import TASKS, Task
+from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, Task
 
 __all__ = ["parameters_table", "tasks_table"]
 
@@ -14,18 +16,29 @@ def tasks_table() -> Table:
     table.add_column("what to do")
     for heading in ("sees", "actions", "steps", "random", "optimal"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for task in TASKS.values():
-        env = task.make()
+    for task in (*TASKS.values(), *ATARI_TASKS.values()):
         table.add_row(
             task.name,
             task.description,
-            "x".join(str(size) for size in env.observation_shape),
-            str(env.num_actions),
-            str(env.episode_steps),
-            f"{task.random_return:.4g}",
-            f"{task.optimal_return:.4g}",
+            *_sizes(task),
+            _number(task.random_return),
+            _number(task.optimal_return),
         )
     return table
+
+
+def _sizes(task: Task) -> tuple[str, str, str]:
+    """What it shows, how many actions it takes, how long it lasts."""
+    try:
+        env = task.make()
+    except ImportError:  # its extra is not installed
+        return ("-", "-", "-")
+    shape = "x".join(str(size) for size in env.observation_shape)
+    return shape, str(env.num_actions), str(env.episode_steps)
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4g}"
 
 
 def parameters_table(task: Task) -> Table:

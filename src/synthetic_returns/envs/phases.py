@@ -2,9 +2,9 @@
 
 import functools
 
-from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.key_to_door import KeyToDoor
 from synthetic_returns.envs.key_to_door_chained import KeyToDoorChained
+from synthetic_returns.envs.spec import TaskSpec
 
 __all__ = ["Phases", "phases"]
 
@@ -12,7 +12,7 @@ Phases = tuple[tuple[str, int], ...]  # names, and the step at which each begins
 
 
 @functools.singledispatch
-def phases(task: Environment) -> Phases:
+def phases(task: TaskSpec) -> Phases:
     """The parts of an episode of this task; none unless it has some."""
     del task
     return ()

@@ -7,14 +7,14 @@ Gymnasium, does not import JAX.
 import dataclasses
 import difflib
 import importlib
+import math
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from synthetic_returns.envs.base import Environment
+__all__ = ["ATARI_TASKS", "TASKS", "Task", "find_task", "make", "register_with_gymnasium"]
 
-__all__ = ["TASKS", "Task", "find_task", "make", "register_with_gymnasium"]
-
+UNKNOWN = math.nan  # a return that nobody measured
 _GYMNASIUM = "synthetic_returns.envs.gymnasium_adapter"
 
 
@@ -27,7 +27,7 @@ class Task:
       description: one line.
       entry_point: ``module:class`` of the environment.
       random_return: mean return of a uniformly random policy.
-      optimal_return: mean return of the scripted policy.
+      optimal_return: mean return of the scripted policy; NaN where there is none.
       events: what each event of a step means.
       defaults: parameters in which the task differs from the defaults of its class.
     """
@@ -50,8 +50,8 @@ class Task:
         fields = dataclasses.fields(self._environment())
         return {field.name: field.default for field in fields} | dict(self.defaults)
 
-    def make(self, **parameters: Any) -> "Environment":
-        """Builds the environment.
+    def make(self, **parameters: Any) -> Any:
+        """Builds the environment: an ``Environment`` written in JAX, or a ``HostTask``.
 
         Raises:
           TypeError: a parameter that the task does not have.
@@ -72,19 +72,52 @@ class Task:
 
 
 def find_task(name: str) -> Task:
-    """The task of this name.
+    """The task of this name; also ``gym:ID`` for any Gymnasium environment, ``ale:Game`` for Atari.
 
     Raises:
       ValueError: no task has this name.
     """
-    if name not in TASKS:
-        raise ValueError(
-            f"There is no task {name!r}{_suggest(name, TASKS)} The tasks are: {', '.join(TASKS)}."
-        )
-    return TASKS[name]
+    known = {**TASKS, **ATARI_TASKS}
+    if name in known:
+        return known[name]
+    kind, _, which = name.partition(":")
+    if kind == "gym" and which:
+        return _gymnasium_task(name, which)
+    if kind == "ale" and which:
+        return _atari_task(name, which)
+    raise ValueError(
+        f"There is no task {name!r}{_suggest(name, known)} The tasks are: {', '.join(known)}; "
+        "gym:ID is any Gymnasium environment and ale:Game any Atari game."
+    )
 
 
-def make(name: str, **parameters: Any) -> "Environment":
+def _gymnasium_task(name: str, env_id: str) -> Task:
+    return Task(
+        name=name,
+        description=f"the Gymnasium environment {env_id}",
+        entry_point="synthetic_returns.envs.gymnasium_task:GymnasiumTask",
+        random_return=UNKNOWN,
+        optimal_return=UNKNOWN,
+        events={},
+        defaults={"env_id": env_id},
+    )
+
+
+def _atari_task(name: str, game: str) -> Task:
+    """``ale:MsPacman`` is the ROM ms_pacman."""
+    rom = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", game).lower()
+    return Task(
+        name=name,
+        description=f"the Atari game {game}",
+        entry_point="synthetic_returns.envs.atari:Atari",
+        random_return=UNKNOWN,
+        optimal_return=UNKNOWN,
+        events={},
+        defaults={"game": rom},
+    )
+
+
+def make(name: str, **parameters: Any) -> Any:
     """Builds the environment of a task: ``make("catch-delayed", runs=40)``."""
     return find_task(name).make(**parameters)
 
@@ -201,6 +234,38 @@ TASKS: Mapping[str, Task] = {
             random_return=0.0,
             optimal_return=1.0,
             events={"success": "the decision was right", "umbrella": "the umbrella was taken"},
+        ),
+    )
+}
+
+# They need the extra [atari].
+ATARI_TASKS: Mapping[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            name="pong",
+            description="Atari: the first to 21 points wins",
+            entry_point="synthetic_returns.envs.pong:Pong",
+            random_return=-20.7,
+            optimal_return=21.0,
+            events={
+                "success": "the game was won",
+                "point": "a point was won",
+                "point_lost": "a point was lost",
+            },
+        ),
+        Task(
+            name="skiing",
+            description="Atari: pass 20 gates; those missed are paid at the end",
+            entry_point="synthetic_returns.envs.skiing:Skiing",
+            random_return=-17_098.1,
+            optimal_return=UNKNOWN,
+            events={
+                "success": "share of the gates passed",
+                "gate": "a gate was passed",
+                "gates_missed": "gates missed, counted at the end",
+                "seconds": "time that passed",
+            },
         ),
     )
 }

@@ -5,6 +5,7 @@ __all__ = ["tag_of"]
 _NAMED = {
     "episode_return": "episode/return",
     "episode_steps": "episode/steps",
+    "memory_mb": "time/memory_mb",
     "grad_norm": "loss/grad_norm",
     "wall_s": "time/wall_s",
     "steps_per_s": "time/steps_per_s",

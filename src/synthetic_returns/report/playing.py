@@ -1,6 +1,7 @@
 """Plays whole episodes with the agent of a run and explains every step of them."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -14,11 +15,13 @@ from synthetic_returns.checks import check_positive
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic import EpisodicState
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.envs.base import VectorEnvironment, VectorState
+from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState
 from synthetic_returns.envs.phases import phases
-from synthetic_returns.explanation import explain
+from synthetic_returns.explanation import explain, pad_time
+from synthetic_returns.host_actor import play_episodes
 from synthetic_returns.learner import Agent
 from synthetic_returns.recording import Recording, on_arrival
+from synthetic_returns.report.frames import frames_of_observations
 from synthetic_returns.report.state_bars import place_in_bars
 from synthetic_returns.types import Key, TimeStep
 
@@ -34,7 +37,7 @@ class Played:
     Attributes:
       timestep: ``[T, B]``; what lies behind the first LAST of a column is another episode.
       explanation: what the model says about it.
-      states: the hidden states of the task, ``[T, B]``.
+      states: the hidden states of the task, ``[T, B]``; None if they are not known.
     """
 
     timestep: TimeStep
@@ -58,6 +61,9 @@ def play(
 ) -> Played:
     """Plays one episode in each of as many environments, with sampled actions unless greedy."""
     check_positive("episodes", episodes)
+    key = jax.random.key(SEED_OFFSET + seed)
+    if not isinstance(config.task, Environment):
+        return _play_on_host(config, agent, credit, episodes, key, greedy)
     vector = VectorEnvironment(config.task)
 
     @eqx.filter_jit
@@ -78,7 +84,27 @@ def play(
         )
         return trajectory.timestep, explain(config, agent, credit, trajectory.timestep), states
 
-    return Played(*play_and_explain(agent, credit, jax.random.key(SEED_OFFSET + seed)))
+    return Played(*play_and_explain(agent, credit, key))
+
+
+def _play_on_host(
+    config: Config,
+    agent: Agent,
+    credit: EpisodicState | None,
+    episodes: int,
+    key: Key,
+    greedy: bool,
+) -> Played:
+    """Episodes of environments that cannot be compiled, explained one by one: they are large."""
+    timestep = play_episodes(config.task, agent.network, episodes, key, greedy=greedy)
+    timestep = pad_time(timestep, config.task.episode_steps + 1)
+    explain_one = eqx.filter_jit(functools.partial(explain, config))
+    columns = [
+        explain_one(agent, credit, jax.tree.map(lambda x, c=column: x[:, c : c + 1], timestep))
+        for column in range(episodes)
+    ]
+    explanation = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *columns)
+    return Played(timestep, explanation, states=None)
 
 
 def record(config: Config, played: Played) -> list[Recording]:
@@ -91,10 +117,6 @@ def record(config: Config, played: Played) -> list[Recording]:
 def _record(config: Config, played: Played, states: Any, row: int) -> Recording:
     timestep, explanation = played.timestep, played.explanation
     steps = slice(0, played.lengths[row])
-    frames = [
-        config.task.render(jax.tree.map(lambda x, t=t: jnp.asarray(x[t, row]), states))
-        for t in range(played.lengths[row])
-    ]
 
     def cut(x: Any) -> np.ndarray:
         return np.asarray(x)[steps, row]
@@ -107,13 +129,25 @@ def _record(config: Config, played: Played, states: Any, row: int) -> Recording:
     return Recording(
         reward=cut(timestep.reward),
         contribution=cut(explanation.c),
-        frames=np.stack(frames),
+        frames=_frames(config, states, row, cut(timestep.observation)),
         gate=g,
         baseline=b,
         predicted=r_hat,
         events={name: cut(x) for name, x in timestep.events.items()},
         phases=phases(config.task),
         place=place_in_bars(config.task, cut(timestep.observation)),
+    )
+
+
+def _frames(config: Config, states: Any, row: int, observation: np.ndarray) -> np.ndarray | None:
+    """Pictures of an episode: of the hidden states, or of what the agent saw."""
+    if states is None:
+        return frames_of_observations(observation)
+    return np.stack(
+        [
+            config.task.render(jax.tree.map(lambda x, t=t: jnp.asarray(x[t, row]), states))
+            for t in range(len(observation))
+        ]
     )
 
 

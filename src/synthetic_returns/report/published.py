@@ -3,8 +3,8 @@
 import functools
 
 from synthetic_returns.config import Config
-from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.registry import make
+from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.reproduction.experiment import Experiment
 from synthetic_returns.reproduction.studies import FIGURES
 from synthetic_returns.reproduction.table import published_results
@@ -27,12 +27,12 @@ def published(config: Config) -> str:
 
 
 @functools.cache
-def _experiments() -> list[tuple[Experiment, Environment]]:
+def _experiments() -> list[tuple[Experiment, TaskSpec]]:
     experiments = [experiment for study in FIGURES for experiment in study.experiments]
     return [(experiment, _task(experiment)) for experiment in experiments]
 
 
-def _task(experiment: Experiment) -> Environment:
+def _task(experiment: Experiment) -> TaskSpec:
     """The task with the parameters that the flags of the experiment give it, whole numbers all."""
     pairs = zip(experiment.flags[::2], experiment.flags[1::2], strict=True)
     parameters = {

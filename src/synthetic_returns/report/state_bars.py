@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.credit.episodic import EpisodicState
-from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.chain import Chain
+from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.explanation import contribution
 from synthetic_returns.learner import Agent
 
@@ -29,7 +29,7 @@ class StateBars:
     decisive: int
 
 
-def state_bars(task: Environment, agent: Agent, credit: EpisodicState | None) -> StateBars | None:
+def state_bars(task: TaskSpec, agent: Agent, credit: EpisodicState | None) -> StateBars | None:
     """The bars of a task whose states are one-hot codes; None for any other."""
     if not isinstance(task, Chain):
         return None
@@ -43,6 +43,6 @@ def state_bars(task: Environment, agent: Agent, credit: EpisodicState | None) ->
     )
 
 
-def place_in_bars(task: Environment, observation: np.ndarray) -> np.ndarray | None:
+def place_in_bars(task: TaskSpec, observation: np.ndarray) -> np.ndarray | None:
     """Which bar belongs to each state of an episode."""
     return np.argmax(observation, axis=1) if isinstance(task, Chain) else None

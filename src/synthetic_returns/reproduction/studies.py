@@ -7,7 +7,9 @@ from synthetic_returns.reproduction import (
     impala,
     key_to_door,
     paper,
+    pong,
     seeds,
+    skiing,
     stability,
 )
 from synthetic_returns.reproduction.study import Study
@@ -19,7 +21,16 @@ ALL = "all"
 FIGURES = (chain.STUDY, catch.STUDY, key_to_door.STUDY)  # what the paper shows: "all"
 STUDIES = {
     study.name: study
-    for study in (*FIGURES, impala.STUDY, paper.STUDY, ablation.STUDY, seeds.STUDY, stability.STUDY)
+    for study in (
+        *FIGURES,
+        impala.STUDY,
+        paper.STUDY,
+        ablation.STUDY,
+        seeds.STUDY,
+        stability.STUDY,
+        skiing.STUDY,
+        pong.STUDY,
+    )
 }
 EXPERIMENTS = {e.name: e for study in STUDIES.values() for e in study.experiments}
 

@@ -14,6 +14,7 @@ __all__ = ["draw_trace", "draw_traces", "shade_phases"]
 MARKERS = {
     "catch": ("^", "#2a9d4a", "catch"),
     "miss": ("x", "#c0392b", "miss"),
+    "gate": ("^", "#2a9d4a", "gate passed"),
     "apple": ("o", "#2a9d4a", "apple"),
     "door": ("s", "#8e44ad", "door"),
 }

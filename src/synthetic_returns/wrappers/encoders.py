@@ -76,6 +76,7 @@ def make_encoder(
         options.encoder_sizes,
         kernel=options.kernel,
         stride=options.stride,
+        patches=options.patches,
         key=key,
     )
     if isinstance(torso, MlpTorso):

@@ -1,0 +1,69 @@
+"""What the trainer needs of an engine, and which one a configuration asks for."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from synthetic_returns.config import Config
+from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.learner import Agent
+
+__all__ = ["ActorFailed", "Engine", "make_engine"]
+
+
+class ActorFailed(RuntimeError):
+    """An actor cannot go on; its own error is the cause of this one.
+
+    The learner is intact: what it has learned can be saved.
+    """
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Trains agents, one for each seed, a step at a time.
+
+    Attributes:
+      config: the settings.
+      steps_per_call: environment steps of one step of the engine, for each seed.
+    """
+
+    config: Config
+    steps_per_call: int
+
+    def step(self) -> None:
+        """Acts and learns."""
+        ...
+
+    def agent(self, index: int) -> Agent:
+        """The agent of one seed."""
+        ...
+
+    def credit(self, index: int) -> EpisodicState | None:
+        """The episodic model of one seed, if that is where its credit comes from."""
+        ...
+
+    def report(self) -> list[dict[str, float]]:
+        """For every seed, the metrics since the last report."""
+        ...
+
+    def snapshot(self, index: int) -> dict[str, Any]:
+        """All that one seed needs to go on later."""
+        ...
+
+    def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
+        """Goes on from the snapshots of every seed."""
+        ...
+
+    def close(self) -> None:
+        """Ends what runs beside the engine; harmless when repeated."""
+        ...
+
+
+def make_engine(config: Config, seeds: Sequence[int]) -> Engine:
+    """The engine of a configuration, at the beginning of a run."""
+    if config.engine == "local":
+        from synthetic_returns.engines.local import LocalEngine
+
+        return LocalEngine(config, seeds)
+    from synthetic_returns.engines.fused import FusedEngine
+
+    return FusedEngine(config, seeds)

@@ -1,0 +1,186 @@
+"""The local engine: environments on the host, actors in threads, one learner.
+
+An actor plays unroll after unroll with the newest policy it finds and puts each into a bounded
+queue; the learner takes one for each update. What an actor plays with is a few updates old when it
+is learned from: V-trace corrects for it, and ``policy/lag`` says how old.
+"""
+
+import queue
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from synthetic_returns.config import Config
+from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.engines.engine import ActorFailed
+from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
+from synthetic_returns.host_actor import HostActor
+from synthetic_returns.learner import Agent
+from synthetic_returns.process_memory import resident_mb
+
+__all__ = ["LocalEngine"]
+
+POLL_SECONDS = 0.2  # how soon a thread that waits sees that it waits in vain
+
+
+class LocalEngine:
+    """Trains one agent in environments that are stepped from the host.
+
+    With ``config.actors`` 0, one actor plays in the learner's thread, in turns with it: repeatable,
+    and on a task written in JAX the same as the fused engine without staggering. Otherwise each
+    actor thread has ``config.num_envs`` environments of its own.
+
+    Environments on the host can rarely be saved. Unless they can and there are no threads, a
+    restored engine starts new episodes, from other seeds than before.
+    """
+
+    def __init__(self, config: Config, seeds: Sequence[int]):
+        """Draws all parameters; the environments are started by the first step."""
+        if len(seeds) != 1:
+            raise ValueError(
+                f"there are {len(seeds)} seeds and the engine 'local' trains one at a time: train "
+                "them one by one, or use the engine 'fused' if the task is written in JAX."
+            )
+        if config.updates_per_call != 1:
+            raise ValueError(
+                f"updates_per_call is {config.updates_per_call}; the engine 'local' makes one "
+                "update for each unroll that it takes: set it to 1."
+            )
+        self.config = config
+        self.steps_per_call = config.num_envs * config.unroll_length
+        self._learner = UnrollLearner(config, seeds[0], streams=max(1, config.actors))
+        self._actors: list[HostActor] = []
+        self._threads: _ActorThreads | None = None
+
+    def step(self) -> None:
+        """One update from the next unroll."""
+        self._start()
+        if self._threads is not None:
+            self._learner.update(self._threads.next())
+            self._threads.publish(self._learner.policy())
+        else:
+            policy = self._learner.policy()
+            trajectory = self._actors[0].unroll(policy.network, self.config.unroll_length)
+            self._learner.update(Unroll(0, policy.version, trajectory))
+
+    def agent(self, index: int) -> Agent:
+        """The agent as it is now."""
+        del index
+        return self._learner.agent
+
+    def credit(self, index: int) -> EpisodicState | None:
+        """The episodic model, if that is where credit comes from."""
+        del index
+        return self._learner.credit
+
+    def report(self) -> list[dict[str, float]]:
+        """Means over the episodes since the last report, the last losses, the lag, and the memory.
+
+        Host environments, queues and episodes live outside of JAX, where a leak would not show.
+        """
+        return [self._learner.report() | {"memory_mb": resident_mb()}]
+
+    def snapshot(self, index: int) -> dict[str, Any]:
+        """All that is needed to go on later."""
+        del index
+        if self.config.actors:
+            return self._learner.snapshot(running=False)
+        self._start()
+        actor = self._actors[0].snapshot()
+        return self._learner.snapshot(running=actor is not None) | {"actor": actor}
+
+    def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
+        """Goes on from a snapshot."""
+        self.close()
+        self._learner.restore(snapshots[0])
+        if (actor := snapshots[0].get("actor")) is not None:
+            self._start()
+            self._actors[0].restore(actor)
+
+    def close(self) -> None:
+        """Ends the threads and closes the environments."""
+        if self._threads is not None:
+            self._threads.close()
+            self._threads = None
+        for actor in self._actors:
+            actor.close()
+        self._actors = []
+
+    def _start(self) -> None:
+        """Starts the environments, from seeds of which each session of a run has its own."""
+        if self._actors:
+            return
+        key = self._learner.actor_key
+        if self._learner.updates:
+            key = jax.random.fold_in(key, self._learner.updates)
+        keys = [key] if self.config.actors <= 1 else jax.random.split(key, self.config.actors)
+        policy = self._learner.policy()
+        self._actors = [
+            HostActor(self.config.task, policy.network, self.config.num_envs, k) for k in keys
+        ]
+        if self.config.actors:
+            self._threads = _ActorThreads(self._actors, policy, self.config)
+
+
+class _ActorThreads:
+    """Actors that play on their own, and the queue of what they played."""
+
+    def __init__(self, actors: Sequence[HostActor], policy: Policy, config: Config):
+        self._policy = policy
+        self._length = config.unroll_length
+        self._queue: queue.Queue[Unroll] = queue.Queue(maxsize=config.queue_size)
+        self._failures: dict[int, BaseException] = {}
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(
+                target=self._play, args=(stream, actor), name=f"actor-{stream}", daemon=True
+            )
+            for stream, actor in enumerate(actors)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def publish(self, policy: Policy) -> None:
+        """Gives the actors a newer policy, from their next unroll on."""
+        self._policy = policy
+
+    def next(self) -> Unroll:
+        """Waits for the next unroll, as long as every actor is alive."""
+        while True:
+            self._check_alive()
+            try:
+                return self._queue.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                continue
+
+    def close(self) -> None:
+        """Ends all threads."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _play(self, stream: int, actor: HostActor) -> None:
+        try:
+            while not self._stop.is_set():
+                policy = self._policy
+                trajectory = actor.unroll(policy.network, self._length)
+                self._put(Unroll(stream, policy.version, trajectory))
+        except BaseException as error:  # whatever it is, the learner has to know
+            self._failures[stream] = error
+
+    def _put(self, unroll: Unroll) -> None:
+        while not self._stop.is_set():
+            try:
+                self._queue.put(unroll, timeout=POLL_SECONDS)
+                return
+            except queue.Full:
+                continue
+
+    def _check_alive(self) -> None:
+        for stream, thread in enumerate(self._threads):
+            error = self._failures.get(stream)
+            if error is not None or not thread.is_alive():
+                what = f"{type(error).__name__}: {error}" if error else "its thread is gone"
+                raise ActorFailed(f"actor {stream} failed, {what}") from error

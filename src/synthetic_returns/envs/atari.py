@@ -1,0 +1,206 @@
+"""Atari games, by ale-py's vector environment: C++ threads emulate and shrink the frames.
+
+Observation: the newest frames in grey, ``[height, width, frames]`` of bytes, the newest last. Each
+  is the larger of two consecutive frames of the emulator, shrunk by area, and cropped.
+Actions: the game's minimal set.
+Reward: the change of the score over ``frame_skip`` frames, never clipped.
+Termination: the game's own end; ``max_frames`` cut an episode off. Up to ``noop_max`` frames
+  without an action precede each episode.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from jaxtyping import Int
+
+from synthetic_returns.checks import check_positive
+from synthetic_returns.envs.host import HostEnvironments, HostStep, HostTask, draw_seed
+from synthetic_returns.types import Key
+
+__all__ = ["Atari", "AtariEnvironments", "rom_of"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Atari(HostTask):
+    """An Atari game; subclasses know more about theirs.
+
+    Attributes:
+      game: the name of its ROM in ale-py, such as ``pong``.
+    """
+
+    game: Annotated[str, tyro.conf.Suppress]
+    """The name of the ROM."""
+    height: int = 84
+    """Rows of a frame, before cropping."""
+    width: int = 84
+    """Columns of a frame, before cropping."""
+    rows: tuple[int, int] | None = None
+    """First row that is shown and the first that is not; all unless given."""
+    columns: tuple[int, int] | None = None
+    """First column that is shown and the first that is not; all unless given."""
+    frames: int = 4
+    """Newest frames in one observation."""
+    frame_skip: int = 4
+    """Frames of the emulator for each step; the action is repeated in them."""
+    sticky: float = 0.0
+    """The chance that the emulator repeats the last action for another frame."""
+    noop_max: int = 30
+    """Frames without an action at the beginning of an episode, at most."""
+    max_frames: int = 108_000
+    """Frames after which an episode is cut off."""
+
+    def __post_init__(self) -> None:
+        for name in ("height", "width", "frames", "frame_skip", "max_frames"):
+            check_positive(name, getattr(self, name))
+        for name, size in (("rows", self.height), ("columns", self.width)):
+            shown = getattr(self, name)
+            if shown is not None and not 0 <= shown[0] < shown[1] <= size:
+                raise ValueError(
+                    f"{name} is {shown}; it has to be the first that is shown and the first that "
+                    f"is not, within the {size} of a frame."
+                )
+        rom_of(self.game)
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Height and width after cropping, and frames."""
+        rows, columns = self._shown
+        return (rows.stop - rows.start, columns.stop - columns.start, self.frames)
+
+    @property
+    def observation_dtype(self) -> np.dtype:
+        """Bytes."""
+        return np.dtype(np.uint8)
+
+    @property
+    def num_actions(self) -> int:
+        """The size of the game's minimal set."""
+        return _num_actions(self.game)
+
+    @property
+    def episode_steps(self) -> int:
+        """The time limit, and the frames without an action before it."""
+        return -(-(self.max_frames + self.noop_max) // self.frame_skip) + 1
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        """None: what happens in the game is not known."""
+        return ()
+
+    def environments(self, num_envs: int, key: Key) -> HostEnvironments:
+        """Games side by side."""
+        return AtariEnvironments(self, num_envs, draw_seed(key))
+
+    @property
+    def _shown(self) -> tuple[slice, slice]:
+        return slice(*(self.rows or (0, self.height))), slice(*(self.columns or (0, self.width)))
+
+
+class AtariEnvironments(HostEnvironments):
+    """A batch of games; subclasses read events off the frames and the rewards."""
+
+    def __init__(self, task: Atari, num_envs: int, seed: int):
+        """Loads the ROM once for each game."""
+        self.task, self._seed = task, seed
+        self._envs: Any = _ale().AtariVectorEnv(
+            task.game,
+            num_envs,
+            img_height=task.height,
+            img_width=task.width,
+            stack_num=task.frames,
+            frameskip=task.frame_skip,
+            repeat_action_probability=task.sticky,
+            noop_max=task.noop_max,
+            max_num_frames_per_episode=task.max_frames,
+            reward_clipping=False,  # the score is what is to be learned
+        )
+        self._over = np.zeros(num_envs, bool)
+
+    def reset(self) -> HostStep:
+        """Starts a game in every environment."""
+        frames, _ = self._envs.reset(seed=self._seed)
+        self._over = np.zeros(len(frames), bool)
+        self.restart(frames[:, -1], ~self._over)
+        return HostStep.first(self._observation(frames), self.task.event_names)
+
+    def step(self, action: Int[np.ndarray, "batch"]) -> HostStep:
+        """Steps every game, or starts the next one where the last one is over."""
+        frames, reward, terminated, truncated, _ = self._envs.step(np.asarray(action, np.int32))
+        restarted = self._over
+        self.restart(frames[:, -1], restarted)
+        terminated, truncated = self.endings(reward, terminated, truncated)
+        last = (terminated | truncated) & ~restarted
+        step = HostStep.later(
+            self._observation(frames),
+            reward,
+            terminated=terminated,
+            truncated=truncated,
+            restarted=restarted,
+            events=self.events(frames[:, -1], reward, last),
+        )
+        self._over = last
+        return step
+
+    def close(self) -> None:
+        """The emulators end with the last reference to them."""
+        self._envs = None
+
+    def restart(self, frame: np.ndarray, started: np.ndarray) -> None:
+        """Told where a game starts, and the newest frame of every game, before it is cropped."""
+
+    def endings(
+        self, reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which games end for good here, and which are cut off; void where a game starts."""
+        del reward
+        return np.asarray(terminated), np.asarray(truncated)
+
+    def events(
+        self, frame: np.ndarray, reward: np.ndarray, last: np.ndarray
+    ) -> Mapping[str, np.ndarray]:
+        """What happened on a step; void where a game starts.
+
+        Args:
+          frame: the newest frames, before they are cropped.
+          reward: of this step.
+          last: where a game ends here.
+        """
+        del frame, reward, last
+        return {}
+
+    def _observation(self, frames: np.ndarray) -> np.ndarray:
+        rows, columns = self.task._shown
+        return np.ascontiguousarray(np.moveaxis(frames[:, :, rows, columns], 1, -1))
+
+
+def rom_of(game: str) -> Any:
+    """The path of a game's ROM."""
+    names = _ale().roms.get_all_rom_ids()
+    if game not in names:
+        from synthetic_returns.suggestions import unknown
+
+        raise ValueError(unknown("Atari game", game, names))
+    return _ale().roms.get_rom_path(game)
+
+
+def _num_actions(game: str) -> int:
+    ale_py = _ale()
+    ale = ale_py.ALEInterface()
+    ale.loadROM(rom_of(game))
+    return len(ale.getMinimalActionSet())
+
+
+def _ale() -> Any:
+    """ale-py, quiet; imported at first use because it is an extra."""
+    try:
+        import ale_py
+    except ImportError as error:
+        raise ImportError(
+            "Atari games need ale-py, which is not installed: "
+            "pip install 'synthetic-returns[atari]'"
+        ) from error
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    return ale_py

@@ -1,0 +1,67 @@
+"""Pong: the first to 21 points wins.
+
+Observation: the court without the score above it.
+Actions: the game's six; two of them move the paddle up, two down, two leave it.
+Reward: +1 for a point, -1 for a point of the other side.
+Termination: 21 points of either side.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from synthetic_returns.envs.atari import Atari, AtariEnvironments
+from synthetic_returns.envs.host import HostEnvironments, draw_seed
+from synthetic_returns.types import Key
+
+__all__ = ["Pong", "PongEnvironments"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pong(Atari):
+    """The game of Pong."""
+
+    game: Annotated[str, tyro.conf.Suppress] = "pong"
+    """The name of the ROM."""
+    height: int = 105
+    """Rows of a frame, before cropping."""
+    width: int = 80
+    """Columns of a frame, before cropping."""
+    rows: tuple[int, int] | None = (17, 97)
+    """First row that is shown and the first that is not; None shows the score too."""
+    frames: int = 2
+    """Newest frames in one observation."""
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        """``success`` is to win the game."""
+        return ("success", "point", "point_lost")
+
+    def environments(self, num_envs: int, key: Key) -> HostEnvironments:
+        """Games side by side."""
+        return PongEnvironments(self, num_envs, draw_seed(key))
+
+
+class PongEnvironments(AtariEnvironments):
+    """A batch of games, and the score of each."""
+
+    def restart(self, frame: np.ndarray, started: np.ndarray) -> None:
+        """Sets the score to nothing."""
+        if not hasattr(self, "_lead"):
+            self._lead = np.zeros(len(frame))
+        self._lead[started] = 0
+
+    def events(
+        self, frame: np.ndarray, reward: np.ndarray, last: np.ndarray
+    ) -> Mapping[str, np.ndarray]:
+        """Points, and who won."""
+        del frame
+        self._lead += reward
+        return {
+            "success": last & (self._lead > 0),
+            "point": np.maximum(reward, 0),
+            "point_lost": np.maximum(-reward, 0),
+        }

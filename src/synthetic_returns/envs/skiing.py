@@ -1,0 +1,114 @@
+"""Skiing: pass twenty gates on the way down, as fast as you can; misses are paid at the end.
+
+Observation: the course without the display above it, which shows the clock and how many gates are
+  left to pass: a model that can read these explains the final reward without knowing what earned
+  it. ``rows=None`` shows the whole frame.
+Actions: 0 keeps the heading, 1 turns right, 2 turns left. The game turns the skier by one notch in
+  about eight frames, so that is the length of a step.
+Reward: minus the hundredths of a second that passed, and, with the last step, -500 for every gate
+  that was missed.
+Termination: the finish. The game's clock stops at five minutes: such an episode is cut off, and
+  has no penalty for gates, so that doing nothing earns -30,000.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from synthetic_returns.envs.atari import Atari, AtariEnvironments
+from synthetic_returns.envs.host import HostEnvironments, draw_seed
+from synthetic_returns.types import Key
+
+__all__ = ["GATES", "PENALTY", "Skiing", "SkiingEnvironments"]
+
+GATES = 20
+PENALTY = 500  # points for a gate that was missed
+TIME_LIMIT = 299.0  # seconds; the clock stops at five minutes
+SCREEN = (210, 160)  # rows and columns of the emulator
+COUNTER = (slice(4, 14), slice(60, 84))  # where the screen shows the gates that are left to pass
+CHANGED = 40  # of 255: grey levels that no shrinking of an unchanged picture explains
+
+
+@dataclasses.dataclass(frozen=True)
+class Skiing(Atari):
+    """The slalom of Skiing."""
+
+    game: Annotated[str, tyro.conf.Suppress] = "skiing"
+    """The name of the ROM."""
+    height: int = 105
+    """Rows of a frame, before cropping."""
+    width: int = 80
+    """Columns of a frame, before cropping."""
+    rows: tuple[int, int] | None = (12, 92)
+    """First row that is shown and the first that is not; None shows the display too."""
+    frames: int = 2
+    """Newest frames in one observation."""
+    frame_skip: int = 8
+    """Frames of the emulator for each step; the action is repeated in them."""
+    max_frames: int = 18_200
+    """Frames after which an episode is cut off; the game stops at 18,000 by itself."""
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        """``success`` is the share of the gates passed, ``seconds`` the time that passed."""
+        return ("success", "gate", "gates_missed", "seconds")
+
+    def environments(self, num_envs: int, key: Key) -> HostEnvironments:
+        """Races side by side."""
+        return SkiingEnvironments(self, num_envs, draw_seed(key))
+
+
+class SkiingEnvironments(AtariEnvironments):
+    """A batch of races, and the gates passed in each, read off the display."""
+
+    def restart(self, frame: np.ndarray, started: np.ndarray) -> None:
+        """Forgets the race before."""
+        if not hasattr(self, "_counter"):
+            self._counter = self._shown_counter(frame)
+            self._passed, self._seconds = np.zeros(len(frame)), np.zeros(len(frame))
+            self._flickers = np.zeros(len(frame), bool)
+        self._counter = np.where(started[:, None, None], self._shown_counter(frame), self._counter)
+        for array in (self._passed, self._seconds, self._flickers):
+            array[started] = 0
+
+    def endings(
+        self, reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The finish ends a race for good, the clock cuts it off."""
+        self._seconds += _seconds(reward)
+        timed_out = np.asarray(terminated) & (self._seconds >= TIME_LIMIT)
+        return np.asarray(terminated) & ~timed_out, np.asarray(truncated) | timed_out
+
+    def events(
+        self, frame: np.ndarray, reward: np.ndarray, last: np.ndarray
+    ) -> Mapping[str, np.ndarray]:
+        """The counter changes when a gate is passed; what was missed is known at the end."""
+        counter = self._shown_counter(frame)
+        changed = np.any(np.abs(counter - self._counter) > CHANGED, axis=(1, 2))
+        # Where two frames were merged, a change shows as two, one step after the other.
+        gate = changed & ~self._flickers
+        self._counter, self._flickers = counter, changed
+        self._passed += gate
+        return {
+            "success": gate / GATES,
+            "gate": gate,
+            "gates_missed": np.where(last, GATES - self._passed, 0),
+            "seconds": _seconds(reward),
+        }
+
+    def _shown_counter(self, frame: np.ndarray) -> np.ndarray:
+        """The pixels of the display that show the number of gates, as signed numbers."""
+        sides = zip(COUNTER, frame.shape[1:], SCREEN, strict=True)
+        rows, columns = (
+            slice(-(-part.start * size // whole), part.stop * size // whole)
+            for part, size, whole in sides
+        )
+        return frame[:, rows, columns].astype(np.int16)
+
+
+def _seconds(reward: np.ndarray) -> np.ndarray:
+    """The time of a step: its reward without the penalty, which is in whole gates."""
+    return (-reward % PENALTY) / 100

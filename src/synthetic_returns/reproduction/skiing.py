@@ -1,0 +1,94 @@
+"""Skiing: the paper's figure atari_skiing_curves, and what others have published."""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from synthetic_returns.reproduction.curves import mean_curve
+from synthetic_returns.reproduction.experiment import Bar, Experiment
+from synthetic_returns.reproduction.outcome import Outcomes
+from synthetic_returns.reproduction.records import Row, read_csv
+from synthetic_returns.reproduction.study import Results, Study
+from synthetic_returns.reproduction.style import new_figure, save
+from synthetic_returns.reproduction.traces import draw_trace
+
+__all__ = ["HUMAN", "SKIING", "STUDY", "read_published"]
+
+PUBLISHED = Path(__file__).with_name("skiing_published.csv")
+HUMAN = -4336.9
+STRAIGHT = -9013.0  # never turning
+
+SKIING = Experiment(
+    name="skiing",
+    title="Skiing",
+    task="skiing",
+    steps=7_500_000,
+    quick_steps=600_000,
+    solved=0.9,
+    credited="gate",
+    seeds=1,
+    bars=(Bar("sr", "eval_return_mean", at_least=HUMAN),),
+)
+
+
+def read_published() -> list[Row]:
+    """Scores of other agents, with the frames they took where that is known, and the source."""
+    return read_csv(PUBLISHED)
+
+
+def draw(results: Results, out: Path) -> list[Path]:
+    """Score over frames beside what was published, gates missed, and c over an episode."""
+    outcomes = results[SKIING.name]
+    figure = new_figure(5.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(3, 2), squeeze=False)[:, 0]
+    score, gates = above.subplots(1, 2, width_ratios=(3, 2))
+    _draw_score(score, outcomes)
+    for runs in outcomes.values():
+        arm = runs[0].arm
+        for run in runs:
+            gates.plot(run.steps * _skip(outcomes) / 1e6, run.curve("gates_missed"),
+                       color=arm.colour, linewidth=1.4, label=arm.label)  # fmt: skip
+    gates.set_title("Gates missed, of 20")
+    gates.set_xlabel("frames (million)")
+    gates.set_ylim(0, 20.5)
+    trace = below.subplots()
+    if "sr" in outcomes and (traces := outcomes["sr"][0].example_traces()):
+        draw_trace(trace, traces[-1], "Synthetic return over an episode at the end")
+        trace.set_ylabel("synthetic return c")
+        trace.legend(loc="best")
+    return [save(figure, out / "skiing.png")]
+
+
+def _draw_score(ax: Axes, outcomes: Outcomes) -> None:
+    for row in read_published():
+        if row["frames"] > 0:
+            ax.plot(row["frames"], row["score"], "o", color="#999999", markersize=3)
+            ax.annotate(row["agent"], (row["frames"], row["score"]), fontsize=5.5, color="#555555",
+                        xytext=(3, 2), textcoords="offset points")  # fmt: skip
+    for runs in outcomes.values():
+        arm = runs[0].arm
+        for run in runs:
+            frames = run.steps * _skip(outcomes)
+            ax.plot(frames, run.curve("episode_return"), color=arm.colour, alpha=0.4, linewidth=0.8)
+        steps, mean = mean_curve(runs, "episode_return")
+        ax.plot(steps * _skip(outcomes), mean, color=arm.colour, linewidth=2, label=arm.label)
+    for level, name in ((HUMAN, "human"), (STRAIGHT, "never turning")):
+        ax.axhline(level, color="#888888", linewidth=0.9, linestyle=(0, (4, 3)))
+        ax.annotate(name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+                    fontsize=6, color="#555555")  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_xlim(1e5, 2e11)
+    ax.set_ylim(-32_000, -2_000)
+    ax.set_title("Skiing")
+    ax.set_xlabel("frames")
+    ax.set_ylabel("score")
+    ax.legend(loc="lower right", fontsize=7)
+
+
+def _skip(outcomes: Outcomes) -> np.int64:
+    """Frames of a step."""
+    return np.int64(next(iter(outcomes.values()))[0].config["task"]["frame_skip"])
+
+
+STUDY = Study("skiing", "Atari: gates that are paid at the end", (SKIING,), draw)

@@ -1,0 +1,124 @@
+"""Atari games: the score unclipped, the frames as asked for, the gates as the game counts them."""
+
+import jax
+import numpy as np
+import pytest
+
+from synthetic_returns.envs.atari import Atari
+from synthetic_returns.envs.pong import Pong
+from synthetic_returns.envs.registry import ATARI_TASKS, find_task, make
+from synthetic_returns.envs.skiing import GATES, PENALTY, Skiing
+from synthetic_returns.types import StepType
+
+pytest.importorskip("ale_py")
+
+NOOP, RIGHT, LEFT = 0, 1, 2
+
+
+def play(task, choose, num_envs=1, steps=None, seed=0):
+    """Plays until every game is over once, or for so many steps; ``choose(t, rng)`` acts."""
+    envs = task.environments(num_envs, jax.random.key(seed))
+    rng = np.random.default_rng(seed)
+    played = [envs.reset()]
+    over = np.zeros(num_envs, bool)
+    while len(played) <= (steps or 10**6) and (steps or not over.all()):
+        action = np.broadcast_to(choose(len(played), rng), num_envs)
+        played.append(envs.step(action))
+        over |= played[-1].last
+    envs.close()
+    return played
+
+
+def total(played, value):
+    """The sum over the first episode of the first game."""
+    end = next(t for t, step in enumerate(played) if step.last[0])
+    return sum(float(value(step)[0]) for step in played[: end + 1])
+
+
+@pytest.mark.parametrize("name", ATARI_TASKS)
+def test_tasks_show_what_they_say(name):
+    task = make(name)
+    played = play(task, lambda t, rng: rng.integers(0, task.num_actions, 2), num_envs=2, steps=8)
+    assert tuple(ATARI_TASKS[name].events) == task.event_names
+    for step in played:
+        assert step.observation.shape == (2, *task.observation_shape)
+        assert step.observation.dtype == task.observation_dtype == np.uint8
+        assert set(step.events) == set(task.event_names)
+    assert played[0].step_type.tolist() == [StepType.FIRST] * 2
+    assert len(np.unique(played[-1].observation)) > 2
+    assert hash(task) == hash(make(name))
+    # The newest frame is the last channel.
+    later, before = played[-1].observation, played[-2].observation
+    np.testing.assert_array_equal(later[..., 0], before[..., 1])
+    assert np.any(later[..., 1] != later[..., 0])
+
+
+def test_never_turning_misses_eleven_gates():
+    """What is read off the display agrees with what the game charges for."""
+    played = play(Skiing(), lambda t, rng: NOOP)
+    score = total(played, lambda step: step.reward)
+    missed = total(played, lambda step: step.events["gates_missed"])
+    assert missed == 11
+    assert total(played, lambda step: step.events["gate"]) == GATES - missed
+    assert total(played, lambda step: step.events["success"]) == pytest.approx(9 / 20)
+    seconds = total(played, lambda step: step.events["seconds"])
+    assert score == pytest.approx(-PENALTY * missed - 100 * seconds, abs=0.5)
+    assert -9100 < score < -8950
+    end = next(step for step in played if step.last[0])
+    assert end.discount[0] == 0  # the finish
+    assert end.reward[0] < -PENALTY * missed  # unclipped
+
+
+@pytest.mark.slow
+def test_gates_are_counted_in_races_that_turn():
+    def choose(t, rng):
+        return rng.choice([NOOP, NOOP, RIGHT, LEFT], 8) if t % 3 == 0 else NOOP
+
+    played = play(Skiing(), choose, num_envs=8, seed=4)
+    ends = {}
+    passed = np.zeros(8)
+    for step in played:
+        passed += step.events["gate"]
+        for row in np.flatnonzero(step.last):
+            if row not in ends and step.discount[row] == 0:
+                ends[row] = (passed[row], step.events["gates_missed"][row], -step.reward[row])
+        passed[step.last] = 0
+    assert len(ends) >= 4
+    assert len({missed for _, missed, _ in ends.values()}) > 1
+    for gates, missed, charged in ends.values():
+        assert gates + missed == GATES
+        assert missed == charged // PENALTY
+
+
+@pytest.mark.slow
+def test_running_out_of_time_is_a_truncation():
+    task = Skiing()
+    played = play(task, lambda t, rng: LEFT)
+    end = next(t for t, step in enumerate(played) if step.last[0])
+    assert end <= task.episode_steps
+    assert played[end].discount[0] == 1
+    assert played[end].reward[0] > -PENALTY
+    score = total(played, lambda step: step.reward)
+    assert score == pytest.approx(-30_000, abs=50)
+
+
+def test_pong_counts_points():
+    task = Pong(frame_skip=8)  # quicker
+    played = play(task, lambda t, rng: 0, steps=60)
+    points = sum(step.events["point"][0] - step.events["point_lost"][0] for step in played)
+    assert points == sum(step.reward[0] for step in played) <= -1
+
+
+def test_any_game_by_its_name():
+    task = find_task("ale:SpaceInvaders").make()
+    assert isinstance(task, Atari)
+    assert (task.game, task.observation_shape) == ("space_invaders", (84, 84, 4))
+
+
+def test_bad_parameters_are_refused():
+    with pytest.raises(ValueError, match="no Atari game 'pog'; did you mean 'pong'"):
+        find_task("ale:Pog").make()
+    with pytest.raises(ValueError, match=r"rows is \(50, 40\).*within the 105"):
+        Skiing(rows=(50, 40))
+    with pytest.raises(ValueError, match="frame_skip is 0"):
+        Pong(frame_skip=0)

@@ -238,10 +238,8 @@ class Learner:
         return loss * jnp.sum(valid_tm1, dtype=loss.dtype), (memory, metrics)
 
 
-def _split_batch(
-    data: tuple[EpisodicMemory | None, Trajectory, Float[Array, "time batch"] | None], parts: int
-) -> tuple[EpisodicMemory | None, Trajectory, Float[Array, "time batch"] | None]:
-    """Puts an axis of parts in front of the data of a batch."""
+def _split_batch(data: tuple[Any, Trajectory, Any], parts: int) -> tuple[Any, ...]:
+    """Puts an axis of parts in front of a memory, a trajectory and its synthetic returns."""
     memory, trajectory, c_t = data
 
     def rows(x: Array) -> Array:
@@ -250,13 +248,12 @@ def _split_batch(
     def columns(x: Array) -> Array:
         return jnp.moveaxis(jnp.reshape(x, (x.shape[0], parts, -1, *x.shape[2:])), 1, 0)
 
-    split = jax.tree.map(columns, dataclasses.replace(trajectory, core=None))
-    core = jax.tree.map(rows, trajectory.core)
-    return (
-        jax.tree.map(rows, memory),
-        dataclasses.replace(split, core=core),
-        jax.tree.map(columns, c_t),
-    )
+    def with_core(trajectory: Trajectory, core: Any) -> Trajectory:
+        return eqx.tree_at(lambda t: t.core, trajectory, core, is_leaf=lambda x: x is None)
+
+    split = jax.tree.map(columns, with_core(trajectory, None))
+    split = with_core(split, jax.tree.map(rows, trajectory.core))
+    return jax.tree.map(rows, memory), split, jax.tree.map(columns, c_t)
 
 
 def make_optimizer(config: Config) -> optax.GradientTransformation:

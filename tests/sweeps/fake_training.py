@@ -78,6 +78,7 @@ class Fake:
         opened = Run.create(out, config.to_dict(), []) if new else Run.open(out, write=True)
         with opened as run:
             done = 0 if new else int(max(read_metrics(out / "metrics.csv")["env_steps"], default=0))
+            step = done
             with run.metrics(done or None) as metrics:
                 for step in range(done + ROW, min(done + self.rows * ROW, STEPS) + 1, ROW):
                     value = self.value(config.learning_rate, step / STEPS)

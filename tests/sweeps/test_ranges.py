@@ -73,7 +73,7 @@ def test_drawn_values_become_flags_that_training_understands(chain):
         "learning_rate": "0.25",
         "clock": "false",
         "torso_sizes": "64 32",
-        "task.trigger": "11",
+        "task.trigger": "5",
         "episodic.trust": "false",
         "optimizer": "rmsprop",
     }
@@ -81,7 +81,7 @@ def test_drawn_values_become_flags_that_training_understands(chain):
     config = configuration(["chain", *flags])
     assert config.learning_rate == 0.25
     assert config.torso_sizes == (64, 32)
-    assert config.task.trigger == 11
+    assert config.task.trigger == 5
     assert config.optimizer == "rmsprop"
     assert not config.clock
     assert not config.episodic.trust

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import optuna
@@ -214,7 +215,7 @@ def test_the_setting_that_matters_is_found_among_finished_and_pruned_trials():
     study = optuna.create_study(direction="maximize")
     rng = np.random.default_rng(0)
     uniform = optuna.distributions.FloatDistribution(0, 1)
-    spaces = {"matters": uniform, "idle": uniform}
+    spaces: dict[str, Any] = {"matters": uniform, "idle": uniform}
     for number in range(20):
         values = {name: float(rng.random()) for name in spaces}
         state = TrialState.PRUNED if number % 2 else TrialState.COMPLETE

@@ -143,7 +143,7 @@ def _report(study: Study, trial: Trial, job: Job, settings: Settings) -> bool:
     for part, value in progress_values(job.out, settings.metric, settings.steps).items():
         if part not in known:
             trial.report(value, part)
-            unpromising = trial.should_prune()
+            unpromising = bool(trial.should_prune())
     return unpromising
 
 

@@ -33,5 +33,6 @@ FAST = (
 def default_ranges(task: str, preset: str) -> tuple[str, ...]:
     """What is swept unless the user says what."""
     if preset == "paper":
-        return PAPER_SKIING if task == "skiing" else PAPER
+        # The preset of Pong has the settings of Skiing, and so their ranges.
+        return PAPER_SKIING if task in ("skiing", "pong") else PAPER
     return FAST

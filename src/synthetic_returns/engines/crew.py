@@ -1,0 +1,243 @@
+"""The actors of a cluster, as the learner sees them: on Ray, each in a process of its own.
+
+An actor has one unroll in play at a time. What has arrived waits in a short queue; while that is
+full, actors that are done wait too, so that only a bounded number of unrolls is ever under way.
+"""
+
+import collections
+import dataclasses
+import importlib.util
+import logging
+import os
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from synthetic_returns.config import Config
+from synthetic_returns.engines.actor_process import (
+    ActorProcess,
+    Weights,
+    expected_trajectory,
+)
+from synthetic_returns.engines.engine import ActorFailed
+from synthetic_returns.engines.unroll_checks import find_fault
+from synthetic_returns.engines.unroll_learner import Unroll
+
+__all__ = ["Crew"]
+
+POLL_SECONDS = 1.0
+SILENCE_SECONDS = 600.0  # without a word from any actor
+PATIENCE = 5  # failures of one actor without a good unroll in between
+
+# Actors have one core and no accelerator; both have to be said before JAX is loaded.
+ENVIRONMENT = {
+    "JAX_PLATFORMS": "cpu",
+    "OMP_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+}
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # nobody is told
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # the future default, without its warning
+}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass
+class _Member:
+    """One actor.
+
+    Attributes:
+      handle: of the Ray actor, which Ray starts again if its process or node dies.
+      life: how often its environments were started, over all sessions of the run.
+      failures: since its last good unroll.
+    """
+
+    handle: Any
+    life: int
+    failures: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Order:
+    """An unroll in play: whose, with which policy, in which life."""
+
+    stream: int
+    version: int
+    life: int
+
+
+class Crew:
+    """All actors, and the unrolls that have arrived from them."""
+
+    def __init__(self, config: Config, seed: int, life: int, weights: Callable[[], Weights]):
+        """Starts the actors, in a new cluster on this machine or in one that exists.
+
+        Args:
+          config: the settings.
+          seed: of the run.
+          life: different for every session of a run, so that its episodes are others.
+          weights: gives the newest.
+        """
+        self._ray, self._ours = _connect(config)
+        self._config, self._weights = config, weights
+        self._expected = expected_trajectory(config, config.envs_per_actor)
+        remote = self._ray.remote(
+            num_cpus=1,
+            max_restarts=-1,
+            scheduling_strategy="SPREAD",
+            runtime_env={"env_vars": ENVIRONMENT},
+        )(ActorProcess)
+        self._members = [
+            _Member(
+                remote.options(name=f"actor-{stream}").remote(
+                    config, config.envs_per_actor, seed, stream
+                ),
+                life,
+            )
+            for stream in range(config.actors)
+        ]
+        self._published: tuple[int, Any] | None = None
+        self._playing: dict[Any, _Order] = {}
+        self._arrived: collections.deque[Unroll] = collections.deque()
+        self._delivered: set[int] = set()
+        self._counts = collections.Counter(restarted=0, poisoned=0, unrolls=0, bytes=0)
+
+    def next(self, version: int, but: Collection[int] = ()) -> Unroll:
+        """Waits for an unroll.
+
+        Args:
+          version: of the newest policy.
+          but: streams from which no unroll is wanted.
+
+        Raises:
+          ActorFailed: an actor fails whenever it is tried, or all are silent.
+        """
+        began = time.monotonic()
+        while time.monotonic() < began + SILENCE_SECONDS:
+            self._receive(self._room, timeout=0)  # from those that are done already
+            self._send_out(version)
+            for unroll in self._arrived:
+                if unroll.stream not in but:
+                    self._arrived.remove(unroll)
+                    self._send_out(version)  # they play while the learner learns
+                    return unroll
+            self._receive(1, timeout=POLL_SECONDS)
+        raise ActorFailed(
+            f"no actor has sent anything for {SILENCE_SECONDS:.0f} s; see whether the cluster has "
+            f"a free CPU for each of the {self._config.actors} actors (ray status)"
+        )
+
+    def report(self) -> dict[str, float]:
+        """What happened since the last report."""
+        steps = self._counts["unrolls"] * self._config.envs_per_actor * self._config.unroll_length
+        report: dict[str, float] = {
+            "actors/delivering": len(self._delivered),
+            "actors/restarted": self._counts["restarted"],
+            "actors/poisoned": self._counts["poisoned"],
+        }
+        if steps:
+            report["actors/bytes_per_step"] = self._counts["bytes"] / steps
+        self._delivered.clear()
+        self._counts.update(unrolls=-self._counts["unrolls"], bytes=-self._counts["bytes"])
+        return {name: float(x) for name, x in report.items()}
+
+    def close(self) -> None:
+        """Ends all actors, and the cluster if it was started here."""
+        for member in self._members:
+            self._ray.kill(member.handle)
+        self._members = []
+        if self._ours:
+            self._ray.shutdown()
+
+    def _send_out(self, version: int) -> None:
+        """Lets actors play that have nothing to do, as long as there is room for what they play."""
+        config = self._config
+        playing = {order.stream for order in self._playing.values()}
+        arrived = {unroll.stream for unroll in self._arrived}
+        for stream, member in enumerate(self._members):
+            # An update takes unrolls of different actors: those of one must not keep others out.
+            missing = stream not in arrived and len(arrived) < config.unrolls_per_update
+            if stream in playing or (self._room <= 0 and not missing):
+                continue
+            ref = member.handle.unroll.remote(self._publish(version), member.life)
+            self._playing[ref] = _Order(stream, version, member.life)
+
+    def _publish(self, version: int) -> Any:
+        """Puts the newest weights where all actors find them, once for each version."""
+        if self._published is None or self._published[0] != version:
+            self._published = (version, self._ray.put(self._weights()))
+        return self._published[1]
+
+    @property
+    def _room(self) -> int:
+        """How many more unrolls may wait for the learner."""
+        most = self._config.queue_size * self._config.unrolls_per_update
+        return most - len(self._arrived)
+
+    def _receive(self, most: int, *, timeout: float) -> None:
+        """Looks at what actors have sent, or send within some seconds."""
+        if most <= 0 or not self._playing:
+            return
+        wanted = min(most, len(self._playing))
+        ready, _ = self._ray.wait(list(self._playing), num_returns=wanted, timeout=timeout)
+        for ref in ready:
+            order = self._playing.pop(ref)
+            try:
+                trajectory = self._ray.get(ref)
+            except self._ray.exceptions.RayError as error:
+                self._counts["restarted"] += 1
+                self._start_again(order.stream, _last_line(error))
+                continue
+            if fault := find_fault(trajectory, self._expected, self._config.task.num_actions):
+                self._counts["poisoned"] += 1
+                self._start_again(order.stream, f"its unroll was dropped: {fault}")
+                continue
+            self._members[order.stream].failures = 0
+            self._delivered.add(order.stream)
+            size = sum(leaf.nbytes for leaf in jax.tree.leaves(trajectory))
+            self._counts.update(unrolls=1, bytes=size)
+            trajectory = jax.tree.map(jnp.asarray, trajectory)
+            self._arrived.append(Unroll(order.stream, order.version, trajectory, order.life))
+
+    def _start_again(self, stream: int, why: str) -> None:
+        """Nothing that the actor plays from here on follows what it played before."""
+        member = self._members[stream]
+        member.life += 1
+        member.failures += 1
+        _log.warning("actor %d starts again: %s", stream, why)
+        if member.failures > PATIENCE:
+            raise ActorFailed(f"actor {stream} failed {member.failures} times in a row: {why}")
+
+
+def _connect(config: Config) -> tuple[Any, bool]:
+    """Ray, connected; and whether the cluster is ours to shut down."""
+    if importlib.util.find_spec("ray") is None:
+        raise ValueError(
+            "the engine 'cluster' needs the package ray, which is not installed: "
+            "pip install 'synthetic-returns[cluster]', or use the engine 'local'."
+        )
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    if ray.is_initialized():
+        return ray, False
+    if config.address is not None:
+        ray.init(address=config.address, log_to_driver=False)
+    else:
+        ray.init(
+            num_cpus=config.actors,  # whatever the machine has: actors take turns
+            include_dashboard=False,
+            log_to_driver=False,
+            _node_ip_address="127.0.0.1",
+        )
+    return ray, True
+
+
+def _last_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{type(error).__name__}: {lines[-1].strip()}"

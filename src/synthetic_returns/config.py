@@ -49,10 +49,12 @@ class Config(Generic[Task]):
     num_envs; unless given, that is at most half of them, so that none has to be waited for (engine:
     cluster)."""
     queue_size: int = 1
-    """Batches that wait for the learner at most; more let actors run further ahead (engine: local,
+    """Unrolls that wait for the learner at most; more let actors run further ahead (engine:
+    local)."""
+    max_lag: int = 20
+    """Updates between the beginning of an unroll and learning from it, at most: no more unrolls are
+    under way than so many updates take, and what is older is not learned from (engine:
     cluster)."""
-    max_lag: int = 100
-    """Unrolls that were begun more updates ago are not learned from (engine: cluster)."""
     address: str | None = None
     """The Ray cluster to use, auto for the one that this machine belongs to; one is started here
     unless given (engine: cluster)."""

@@ -225,9 +225,14 @@ def check_ended(job: Job, code: int) -> None:
 class JobsProgress:
     """A bar for all jobs and one for each that runs; a line for each that has finished."""
 
-    def __init__(self, total: int):
-        """Prepares the display of as many jobs."""
-        self._total = total
+    def __init__(self, total: int, *, over: int = 0):
+        """Prepares the display.
+
+        Args:
+          total: how many jobs.
+          over: how many of these were over before, and will not be shown.
+        """
+        self._total, self._earlier = total, over
         self._console = Console(stderr=True)
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -238,7 +243,9 @@ class JobsProgress:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._all = self._bars.add_task("all", total=total, numbers="", visible=total > 1)
+        self._all = self._bars.add_task(
+            "all", total=total, completed=over, numbers="", visible=total > 1
+        )
         # A bar is made once its job runs: there may be more jobs than lines on the terminal.
         self._tasks: dict[Job, TaskID] = {}
         self._over: set[Job] = set()
@@ -271,5 +278,5 @@ class JobsProgress:
         if job in self._tasks:
             self._bars.update(self._tasks[job], visible=False)
         self._bars.advance(self._all)
-        self._bars.update(self._all, numbers=f"{len(self._over)} of {self._total}")
+        self._bars.update(self._all, numbers=f"{self._earlier + len(self._over)} of {self._total}")
         self._console.print(f"{job.name}  {how}", soft_wrap=True)

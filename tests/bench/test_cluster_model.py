@@ -26,13 +26,15 @@ def test_with_many_actors_the_learner_is_the_limit():
     found = forecast(COSTS, 64)
     assert found.steps_per_s == pytest.approx(1000, rel=0.02)
     assert found.learner_busy == pytest.approx(1, abs=0.02)
-    # A second of play is ten updates; the queue holds one more.
-    assert 9 < found.lag < 13
+    assert found.lag == pytest.approx(20, abs=0.5)  # no more are under way than that
+    assert forecast(COSTS, 64, max_lag=100).lag == pytest.approx(64, abs=0.5)
+    # A second of play is ten updates: with fewer under way the learner has to wait.
+    assert forecast(COSTS, 64, max_lag=5).steps_per_s == pytest.approx(500, rel=0.1)
 
 
 def test_shared_cores_are_the_limit_whatever_the_number_of_actors():
     for actors in (2, 8):
-        found = forecast(COSTS, actors, cores=2)
+        found = forecast(COSTS, actors, cores=2.0)
         assert found.steps_per_s == pytest.approx(2 * 100 / 1.1, rel=0.03)
 
 
@@ -44,9 +46,13 @@ def test_the_network_is_the_limit():
 
 def test_batches_of_several_actors_lag_less():
     """The paper's 256 actors of one environment each, in batches of 32."""
-    small = dataclasses.replace(COSTS, receive_s=0.0)
-    one = forecast(small, 64, unrolls_per_update=1)
-    many = forecast(small, 64, unrolls_per_update=32)
-    assert many.steps_per_s > 4 * one.steps_per_s
-    assert many.lag < 3
-    assert many.bytes_out_per_s == pytest.approx(64 * 1e5 * many.steps_per_s / 3200, rel=0.6)
+    small = dataclasses.replace(COSTS, receive_s=0.0, update_s=0.1)
+    one = forecast(small, 256, unrolls_per_update=1, max_lag=300)
+    many = forecast(small, 256, unrolls_per_update=32)
+    assert one.lag > 150
+    assert many.lag == pytest.approx(8, abs=0.5)
+    assert many.steps_per_s > 20 * one.steps_per_s
+    # Nodes fetch every version once: 256 of them, ten versions a second.
+    assert forecast(small, 256, unrolls_per_update=32, actors_per_node=32).bytes_out_per_s < (
+        many.bytes_out_per_s / 3
+    )

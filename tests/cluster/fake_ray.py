@@ -30,14 +30,12 @@ class FakeRay:
     Attributes:
       choose: which of the calls that are under way is done next; None for none yet.
       change: what becomes of a result, or raises.
-      eager: all calls are done as soon as they are made.
       calls: all that were made.
       most: the largest number that were under way at once.
     """
 
     choose: Callable[[list[Call]], Call | None] = lambda calls: calls[0]
     change: Callable[[Call, Any], Any] = lambda call, result: result
-    eager: bool = False
     calls: list[Call] = dataclasses.field(default_factory=list)
     most: int = 0
     killed: int = 0
@@ -71,13 +69,9 @@ class FakeRay:
         self.puts += 1
         return value
 
-    def wait(
-        self, calls: list[Call], *, num_returns: int, timeout: float
-    ) -> tuple[list[Call], list[Call]]:
+    def wait(self, calls: list[Call], *, timeout: float) -> tuple[list[Call], list[Call]]:
         self.most = max(self.most, len(calls))
-        if self.eager:
-            return calls[:num_returns], calls[num_returns:]
-        chosen = self.choose(calls) if timeout else None
+        chosen = self.choose(calls)
         return ([chosen] if chosen else []), calls
 
     def get(self, call: Call) -> Any:

@@ -67,21 +67,16 @@ def test_the_actors_of_a_batch_are_different_ones(ray, monkeypatch):
     assert shapes == {(5, 2)}
 
 
-def test_the_number_of_unrolls_under_way_is_bounded(ray):
-    """Actors that are done at once run ahead of the learner by what may wait, and no further."""
-    ray.eager = True
-    lags = []
-    for queue_size in (1, 3):
-        engine = ClusterEngine(cluster_config(actors=4, actor_envs=2, queue_size=queue_size), [0])
-        for _ in range(8):
-            engine.step()
-            members = engine._crew
-            assert members is not None
-            assert len(members._playing) <= 4
-            assert len(members._arrived) <= 2 * queue_size
-        lags.append(engine.report()[0]["policy/lag"])
-    assert 0 < lags[0] < lags[1] <= 5
-    assert ray.most <= 4
+@pytest.mark.parametrize(("max_lag", "under_way"), [(1, 2), (2, 4), (20, 6)])
+def test_the_number_of_unrolls_under_way_is_bounded(ray, max_lag, under_way):
+    """Six actors, two in an update: no more under way than that many updates take."""
+    engine, report = run(cluster_config(actors=6, actor_envs=2, max_lag=max_lag), 9)
+    assert ray.most == under_way
+    assert report["policy/lag_max"] <= max_lag
+    assert report["actors/stale"] == 0
+    assert report["actors/delivering"] == 6  # they take turns
+    assert engine._crew is not None
+    assert len(engine._crew._playing) + len(engine._crew._arrived) <= under_way
 
 
 def test_bytes_are_counted(ray):

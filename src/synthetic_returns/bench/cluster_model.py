@@ -1,7 +1,7 @@
 """A model of the cluster engine: what many actors would do, from what a few were measured to cost.
 
 Actors play, results travel through the learner's network one after another, and the learner takes
-batches of them; the rules of the queue are those of ``engines.crew``. Whatever computes shares the
+batches of them; the rules are those of ``engines.crew``. Whatever computes shares the
 cores evenly, if there are fewer cores than processes.
 """
 
@@ -59,7 +59,7 @@ def forecast(
     actors: int,
     *,
     unrolls_per_update: int = 1,
-    queue_size: int = 1,
+    max_lag: int = 20,
     cores: float = math.inf,
     bytes_per_s: float = math.inf,
     actors_per_node: int = 1,
@@ -73,7 +73,7 @@ def forecast(
       costs: what everything costs.
       actors: how many.
       unrolls_per_update: of different actors.
-      queue_size: batches that may wait.
+      max_lag: no more unrolls are under way than so many updates take.
       cores: that all processes share; unlimited if every process has its own.
       bytes_per_s: of the learner's network, each way.
       actors_per_node: that share one copy of the parameters.
@@ -87,7 +87,9 @@ def forecast(
     work = np.full(actors, np.inf)  # left to play; infinite for actors that do not
     version_of = np.zeros(actors, int)
     travelling: collections.deque[tuple[int, int]] = collections.deque()
-    arrived: list[tuple[int, int]] = []
+    arrived: collections.deque[tuple[int, int]] = collections.deque()
+    idle = collections.deque(range(actors))
+    most = max_lag * unrolls_per_update
     transfer_left = learn_left = math.inf
     version, now, warm = 0, 0.0, updates // 3
     lags: list[int] = []
@@ -95,28 +97,19 @@ def forecast(
     busy = began = 0.0
 
     def send_out() -> None:
-        waiting = {stream for stream, _ in arrived}
-        full = len(arrived) >= queue_size * unrolls_per_update
-        on_the_way = {stream for stream, _ in travelling}
-        for stream in np.flatnonzero(np.isinf(work)):
-            missing = stream not in waiting and len(waiting) < unrolls_per_update
-            if stream not in on_the_way and (missing or not full):
-                work[stream] = costs.play_s * math.exp(jitter * rng.normal())
-                version_of[stream] = version
+        while idle and len(arrived) + len(travelling) + np.isfinite(work).sum() < most:
+            stream = idle.popleft()
+            work[stream] = costs.play_s * math.exp(jitter * rng.normal())
+            version_of[stream] = version
 
     send_out()
     while version < warm + updates:
-        if math.isinf(learn_left):
-            first: dict[int, int] = {}
-            for stream, acted in arrived:
-                first.setdefault(stream, acted)
-            if len(first) >= unrolls_per_update:
-                batch = list(first.items())[:unrolls_per_update]
-                for unroll in batch:
-                    arrived.remove(unroll)
-                batch_lags = [version - acted for _, acted in batch]
-                learn_left = learn_s
-                send_out()
+        if math.isinf(learn_left) and len(arrived) >= unrolls_per_update:
+            batch = [arrived.popleft() for _ in range(unrolls_per_update)]
+            batch_lags = [version - acted for _, acted in batch]
+            learn_left = learn_s
+            idle.extend(stream for stream, _ in batch)
+            send_out()
         if math.isinf(transfer_left) and travelling:
             transfer_left = transfer_s
         computing = int(np.isfinite(work).sum()) + math.isfinite(learn_left)
@@ -133,7 +126,6 @@ def forecast(
         if transfer_left <= 1e-12:
             transfer_left = math.inf
             arrived.append(travelling.popleft())
-            send_out()
         if learn_left <= 1e-12:
             learn_left = math.inf
             version += 1
@@ -141,7 +133,6 @@ def forecast(
                 began = now
             elif version > warm:
                 lags += batch_lags
-            send_out()
     elapsed = now - began
     unrolls = updates * unrolls_per_update / elapsed
     nodes = -(-actors // actors_per_node)

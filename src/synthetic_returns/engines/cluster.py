@@ -48,7 +48,11 @@ class ClusterEngine:
         """One update from the next unrolls."""
         if self._crew is None:
             self._crew = Crew(self.config, self._seed, self._learner.updates, self._weights)
-        self._learner.update(*self._next_batch(self._crew))
+        batch = self._next_batch(self._crew)
+        # They play while the learner learns.
+        self._crew.taken(batch)
+        self._crew.send_out(self._learner.updates)
+        self._learner.update(*batch)
 
     def agent(self, index: int) -> Agent:
         """The agent as it is now."""
@@ -92,11 +96,12 @@ class ClusterEngine:
         learner, batch = self._learner, []
         while len(batch) < self.config.unrolls_per_update:
             began = time.monotonic()
-            unroll = crew.next(learner.updates, but=[other.stream for other in batch])
+            unroll = crew.next(learner.updates)
             self._waited += time.monotonic() - began
             if learner.updates - unroll.version > self.config.max_lag:
                 # Too old for the policy, and still part of an episode.
                 learner.observe(unroll)
+                crew.taken([unroll])
                 self._stale += 1
             else:
                 batch.append(unroll)

@@ -1,7 +1,7 @@
 """The actors of a cluster, as the learner sees them: on Ray, each in a process of its own.
 
-An actor has one unroll in play at a time. What has arrived waits in a short queue; while that is
-full, actors that are done wait too, so that only a bounded number of unrolls is ever under way.
+Every actor has one unroll under way: it plays it, or it waits until the learner has taken it. So
+the number under way is bounded, and with it how old the policy is that the learner learns from.
 """
 
 import collections
@@ -10,7 +10,7 @@ import importlib.util
 import logging
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -101,35 +101,35 @@ class Crew:
             for stream in range(config.actors)
         ]
         self._published: tuple[int, Any] | None = None
+        self._idle = collections.deque(range(config.actors))
         self._playing: dict[Any, _Order] = {}
         self._arrived: collections.deque[Unroll] = collections.deque()
         self._delivered: set[int] = set()
         self._counts = collections.Counter(restarted=0, poisoned=0, unrolls=0, bytes=0)
 
-    def next(self, version: int, but: Collection[int] = ()) -> Unroll:
-        """Waits for an unroll.
+    def next(self, version: int) -> Unroll:
+        """Waits for an unroll; all are of different actors until some are ``taken``.
 
         Args:
           version: of the newest policy.
-          but: streams from which no unroll is wanted.
 
         Raises:
           ActorFailed: an actor fails whenever it is tried, or all are silent.
         """
         began = time.monotonic()
         while time.monotonic() < began + SILENCE_SECONDS:
-            self._receive(self._room, timeout=0)  # from those that are done already
-            self._send_out(version)
-            for unroll in self._arrived:
-                if unroll.stream not in but:
-                    self._arrived.remove(unroll)
-                    self._send_out(version)  # they play while the learner learns
-                    return unroll
-            self._receive(1, timeout=POLL_SECONDS)
+            self.send_out(version)
+            if self._arrived:
+                return self._arrived.popleft()
+            self._receive()
         raise ActorFailed(
             f"no actor has sent anything for {SILENCE_SECONDS:.0f} s; see whether the cluster has "
             f"a free CPU for each of the {self._config.actors} actors (ray status)"
         )
+
+    def taken(self, unrolls: Iterable[Unroll]) -> None:
+        """The actors of these unrolls may go on."""
+        self._idle.extend(unroll.stream for unroll in unrolls)
 
     def report(self) -> dict[str, float]:
         """What happened since the last report."""
@@ -153,16 +153,13 @@ class Crew:
         if self._ours:
             self._ray.shutdown()
 
-    def _send_out(self, version: int) -> None:
-        """Lets actors play that have nothing to do, as long as there is room for what they play."""
+    def send_out(self, version: int) -> None:
+        """Lets idle actors play, as long as what they play will not be too old."""
         config = self._config
-        playing = {order.stream for order in self._playing.values()}
-        arrived = {unroll.stream for unroll in self._arrived}
-        for stream, member in enumerate(self._members):
-            # An update takes unrolls of different actors: those of one must not keep others out.
-            missing = stream not in arrived and len(arrived) < config.unrolls_per_update
-            if stream in playing or (self._room <= 0 and not missing):
-                continue
+        most = config.max_lag * config.unrolls_per_update
+        while self._idle and len(self._playing) + len(self._arrived) < most:
+            stream = self._idle.popleft()
+            member = self._members[stream]
             ref = member.handle.unroll.remote(self._publish(version), member.life)
             self._playing[ref] = _Order(stream, version, member.life)
 
@@ -172,18 +169,9 @@ class Crew:
             self._published = (version, self._ray.put(self._weights()))
         return self._published[1]
 
-    @property
-    def _room(self) -> int:
-        """How many more unrolls may wait for the learner."""
-        most = self._config.queue_size * self._config.unrolls_per_update
-        return most - len(self._arrived)
-
-    def _receive(self, most: int, *, timeout: float) -> None:
-        """Looks at what actors have sent, or send within some seconds."""
-        if most <= 0 or not self._playing:
-            return
-        wanted = min(most, len(self._playing))
-        ready, _ = self._ray.wait(list(self._playing), num_returns=wanted, timeout=timeout)
+    def _receive(self) -> None:
+        """Waits a moment for actors, and looks at what one has sent."""
+        ready, _ = self._ray.wait(list(self._playing), timeout=POLL_SECONDS)
         for ref in ready:
             order = self._playing.pop(ref)
             try:
@@ -208,6 +196,7 @@ class Crew:
         member = self._members[stream]
         member.life += 1
         member.failures += 1
+        self._idle.append(stream)
         _log.warning("actor %d starts again: %s", stream, why)
         if member.failures > PATIENCE:
             raise ActorFailed(f"actor {stream} failed {member.failures} times in a row: {why}")
@@ -229,6 +218,7 @@ def _connect(config: Config) -> tuple[Any, bool]:
     if config.address is not None:
         ray.init(address=config.address, log_to_driver=False)
     else:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
         ray.init(
             num_cpus=config.actors,  # whatever the machine has: actors take turns
             include_dashboard=False,

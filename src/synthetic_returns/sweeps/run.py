@@ -55,7 +55,7 @@ class Sweep:
         settings = self.settings
         texts = {name: self.space[name].text(x) for name, x in trial.params.items()}
         own = {"--seed": settings.seed + trial.number}
-        if "--log-every" not in settings.flags:
+        if not any(flag.split("=")[0] == "--log-every" for flag in settings.flags):
             own["--log-every"] = max(1, settings.steps // ROWS)
         return Job(
             name=f"trial {trial.number}",
@@ -78,7 +78,7 @@ def run_sweep(sweep: Sweep, trials: int, *, workers: int | None = None) -> Study
     study = open_study(sweep.settings, sweep.folder, sweep.storage)
     with (
         _only_sweep_in(sweep.folder),
-        JobsProgress(trials) as progress,
+        JobsProgress(trials, over=_count(study) - _count(study, TrialState.RUNNING)) as progress,
         Workers(sweep.folder, workers) as pool,
     ):
         cut_off = running_trials(study, sweep.folder, sweep.storage)
@@ -147,8 +147,9 @@ def _report(study: Study, trial: Trial, job: Job, settings: Settings) -> bool:
     return unpromising
 
 
-def _count(study: Study) -> int:
-    return len(study.get_trials(deepcopy=False))
+def _count(study: Study, *states: TrialState) -> int:
+    """Of all trials, or of those in some states."""
+    return len(study.get_trials(deepcopy=False, states=states or None))
 
 
 def _fail(study: Study, trial: Trial, job: Job, code: int) -> None:

@@ -170,9 +170,12 @@ def test_a_failing_actor_stops_the_run_which_can_go_on(tmp_path, monkeypatch, er
 
 def test_no_thread_outlives_the_run(tmp_path, monkeypatch):
     started, start = [], threading.Thread.start
-    monkeypatch.setattr(
-        threading.Thread, "start", lambda self: (started.append(self), start(self)) and None
-    )
+
+    def start_and_note(self):
+        started.append(self)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_note)
     train(local_config(actors=2, sr=False), out=tmp_path / "run")
     actors = [thread for thread in started if thread.name.startswith("actor")]
     assert len(actors) == 2

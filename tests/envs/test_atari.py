@@ -45,7 +45,7 @@ def test_tasks_show_what_they_say(name):
         assert step.observation.dtype == task.observation_dtype == np.uint8
         assert set(step.events) == set(task.event_names)
     assert played[0].step_type.tolist() == [StepType.FIRST] * 2
-    assert len(np.unique(played[-1].observation)) > 2
+    assert len(np.unique(played[-1].observation)) > 1
     assert hash(task) == hash(make(name))
     # The newest frame is the last channel.
     later, before = played[-1].observation, played[-2].observation

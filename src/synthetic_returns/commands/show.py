@@ -33,6 +33,6 @@ def print_summaries(runs: Sequence[Run]) -> None:
             f"{summary['steps_per_s']:,.0f}",
             f"{result['return_mean']:.2f}",
             f"{result['return_low']:.2f} .. {result['return_high']:.2f}",
-            f"{result['success']:.3f}",
+            f"{result['success']:.3f}" if "success" in result else "-",  # not every task says
         )
     Console().print(table)

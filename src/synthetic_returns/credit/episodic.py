@@ -22,6 +22,7 @@ from synthetic_returns.types import Key
 __all__ = ["EpisodicLearner", "EpisodicState"]
 
 BUFFER = ("observation", "reward", "length", "seen")  # what an EpisodeBuffer holds
+EXAMINED_STATES = 10_000  # at once, at most: episodes of images may end in many places together
 RATE = 0.02  # of the running averages, per update
 SMALL = 0.1  # a contribution, in standardised rewards, that the cost of sparsity is meant for
 
@@ -39,8 +40,9 @@ class EpisodicState(eqx.Module):
       gate_scale: running maximum of the variance that b leaves; where the gate is fully open.
       updates: how many there were.
       examined: how many batches of new episodes were compared with predictions.
-      evidence: means of prediction * residual and of prediction squared, on episodes before they
-        were trained on; their ratio is the trust.
+      evidence: running means of prediction * residual and of prediction squared, on episodes
+        before they were trained on; their ratio is the trust.
+      at_stake: mean of what there was to predict where the gate was open, over a share of all time.
       final: means over the last rewards of new episodes, of the reward, its square, and the
         squares of what b and of what the whole prediction leave; only if trust waits for them.
     """
@@ -55,6 +57,7 @@ class EpisodicState(eqx.Module):
     updates: Int[Array, ""]
     examined: Int[Array, ""]
     evidence: Float[Array, "2"]
+    at_stake: Float[Array, ""]
     final: Float[Array, "4"] | None = None
 
     @property
@@ -176,6 +179,7 @@ class EpisodicLearner:
             updates=jnp.zeros((), jnp.int32),
             examined=jnp.zeros((), jnp.int32),
             evidence=jnp.zeros(2),
+            at_stake=jnp.zeros(()),
             final=jnp.zeros(4) if options.trust_from else None,
         )
         self.buffer = EpisodeBuffer(observation_shape, dtype, options.slots, longest)
@@ -188,7 +192,11 @@ class EpisodicLearner:
         episodes = [episode.thinned(self.options.every) for episode in episodes]
         if not episodes:
             return
-        self.state = _examine(self.state, *_padded(episodes, self.buffer.reward.shape[1]))
+        longest = self.buffer.reward.shape[1]
+        together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), longest))
+        for start in range(0, len(episodes), together):
+            some = episodes[start : start + together]
+            self.state = _examine(self.state, *_padded(some, longest))
         rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
         for episode in episodes:
             self.buffer.add(episode, rng)
@@ -301,6 +309,7 @@ def _train(
         updates=state.updates + 1,
         examined=state.examined,
         evidence=state.evidence,
+        at_stake=state.at_stake,
         final=state.final,
     )
     return state, metrics
@@ -320,28 +329,34 @@ def _examine(
     prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
     target = state.standardised(reward)
     residual = target - prediction.b
-    seen = jnp.stack(
+    unit = jnp.square(state.reward_scale)  # it changes, and evidence of all times is averaged
+    seen = unit * jnp.stack(
         [
             masked_mean(prediction.memory * residual, valid),
             masked_mean(jnp.square(prediction.memory), valid),
         ]
     )
+    at_stake = unit * masked_mean(jnp.square(prediction.g * residual), valid)
     # Before the first update neither the unit of reward nor the model means anything. After that,
-    # the average is over a share of all time, not over the last episodes: those of a policy that
-    # makes no mistakes leave nothing to predict, and say nothing against the model.
+    # episodes count by how much there was to predict: those of a policy that makes no mistakes
+    # leave nothing, and say nothing against the model.
     began = state.updates > 0
-    rate = jnp.where(began, 2 / (state.examined + 2), 0)
-    evidence = state.evidence + rate * (seen - state.evidence)
+    share = jnp.where(began, 2 / (state.examined + 2), 0)  # averages over a share of all time
+    usually = state.at_stake + share * (at_stake - state.at_stake)
+    news = jnp.where(began, jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1), 0)
+    evidence = state.evidence + news * (
+        _track(state.evidence, seen, state.examined) - state.evidence
+    )
     final = state.final
     if final is not None:
         left = residual - prediction.memory
         ends = last_valid(valid)
         seen = (masked_mean(x, ends) for x in (target, *map(jnp.square, (target, residual, left))))
-        final = final + rate * (jnp.stack(list(seen)) - final)
+        final = final + share * (jnp.stack(list(seen)) - final)
     return eqx.tree_at(
-        lambda s: (s.evidence, s.final, s.examined),
+        lambda s: (s.evidence, s.at_stake, s.final, s.examined),
         state,
-        (evidence, final, state.examined + began.astype(jnp.int32)),
+        (evidence, usually, final, state.examined + began.astype(jnp.int32)),
         is_leaf=lambda x: x is None,
     )
 

@@ -264,7 +264,7 @@ ATARI_TASKS: Mapping[str, Task] = {
                 "success": "share of the gates passed",
                 "gate": "a gate was passed",
                 "gates_missed": "gates missed, counted at the end",
-                "seconds": "time that passed",
+                "seconds": "the time of the race, counted at the end",
             },
         ),
     )

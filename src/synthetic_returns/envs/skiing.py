@@ -53,7 +53,7 @@ class Skiing(Atari):
 
     @property
     def event_names(self) -> tuple[str, ...]:
-        """``success`` is the share of the gates passed, ``seconds`` the time that passed."""
+        """``success`` is the share of the gates passed, ``seconds`` the time of the race."""
         return ("success", "gate", "gates_missed", "seconds")
 
     def environments(self, num_envs: int, key: Key) -> HostEnvironments:
@@ -96,7 +96,7 @@ class SkiingEnvironments(AtariEnvironments):
             "success": gate / GATES,
             "gate": gate,
             "gates_missed": np.where(last, GATES - self._passed, 0),
-            "seconds": _seconds(reward),
+            "seconds": np.where(last, self._seconds, 0),
         }
 
     def _shown_counter(self, frame: np.ndarray) -> np.ndarray:

@@ -7,9 +7,9 @@ import numpy as np
 
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic import EpisodicState
-from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.key_to_door import KeyToDoor
+from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.learner import Agent
 from synthetic_returns.report.playing import Played, play
 
@@ -85,7 +85,7 @@ def separation(good: np.ndarray, bad: np.ndarray) -> float:
 
 
 @functools.singledispatch
-def _is_measured(task: Environment) -> bool:
+def _is_measured(task: TaskSpec) -> bool:
     del task
     return False
 
@@ -101,7 +101,7 @@ def _(task: Catch) -> bool:
 
 
 @functools.singledispatch
-def _measure(task: Environment, played: Played) -> CreditQuality:
+def _measure(task: TaskSpec, played: Played) -> CreditQuality:
     raise NotImplementedError(f"{type(task).__name__} has no measure of credit.")
 
 

@@ -179,7 +179,7 @@ def _arm_row(arm: ArmRecord, solved: float) -> tuple[str, ...]:
         _spread([steps / 1e6 for steps, _ in times], "{:.2f} M"),
         _spread([seconds for _, seconds in times], "{:.0f}"),
         _spread([result["return_mean"] for result in results], "{:.2f}"),
-        _spread([result["success"] for result in results], "{:.3f}"),
+        _spread([result.get("success", np.nan) for result in results], "{:.3f}"),
         published(arm.runs[0].config) or "-",
     )
 
@@ -194,7 +194,7 @@ def _run_row(arm: ArmRecord, run: RunRecord, solved: float) -> tuple[str, ...]:
     result = run.summary["eval"]
     interval = f"{result['return_low']:.2f} .. {result['return_high']:.2f}"
     return (arm.label, seed, trained, steps, f"{result['return_mean']:.2f}", interval,
-            f"{result['success']:.3f}", where)  # fmt: skip
+            _spread([result.get("success", np.nan)], "{:.3f}"), where)  # fmt: skip
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Markup:

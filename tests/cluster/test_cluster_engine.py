@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -94,8 +95,7 @@ def test_a_poisoned_unroll_is_dropped_counted_and_named(ray, caplog):
         if call.stream == 1 and call.life == 0:
             reward = trajectory.timestep.reward.copy()
             reward[3, 2] = np.nan
-            step = dataclasses.replace(trajectory.timestep, reward=reward)
-            return dataclasses.replace(trajectory, timestep=step)
+            return eqx.tree_at(lambda t: t.timestep.reward, trajectory, reward)
         return trajectory
 
     ray.change = poison
@@ -205,12 +205,11 @@ def test_another_life_has_other_luck_and_the_same_one_goes_on():
     assert find_fault(one, expected_trajectory(config, 4), config.task.num_actions) is None
 
 
-def spoiled(trajectory, name, value):
-    holder = trajectory if name in ("action", "logits") else trajectory.timestep
-    changed = dataclasses.replace(holder, **{name: value(getattr(holder, name))})
-    if holder is trajectory:
-        return changed
-    return dataclasses.replace(trajectory, timestep=changed)
+def spoiled(trajectory, name, change):
+    def part(trajectory):
+        return getattr(trajectory if name in ("action", "logits") else trajectory.timestep, name)
+
+    return eqx.tree_at(part, trajectory, change(part(trajectory)))
 
 
 def put(array, value):

@@ -15,6 +15,7 @@ from synthetic_returns.engines.crew import PATIENCE
 from synthetic_returns.engines.engine import ActorFailed, make_engine
 from synthetic_returns.engines.unroll_checks import find_fault
 from synthetic_returns.learner import Learner
+from synthetic_returns.types import StepType
 from tests.cluster.fake_ray import FakeRay, Lost
 from tests.small import small_config
 from tests.trees import arrays
@@ -123,7 +124,7 @@ def test_an_actor_that_died_begins_new_episodes(ray):
     ray.change = die
     engine, report = run(cluster_config(actors=2, stagger=False), 12)
     assert report["actors/restarted"] == 1
-    assert np.all(seen[0, 1].timestep.first[0])
+    assert np.all(seen[0, 1].timestep.step_type[0] == StepType.FIRST)
     # Nothing of the episodes that were cut off is left: all that finished are whole.
     assert report["episode_steps"] == 5
     assert report["actors/delivering"] == 2

@@ -27,7 +27,8 @@ def columns(trajectory, part):
     """Half of a batch."""
     core = jax.tree.map(lambda x: x[part], trajectory.core)
     rest = (trajectory.timestep, trajectory.action, trajectory.logits)
-    return Trajectory(*jax.tree.map(lambda x: x[:, part], rest), core)
+    timestep, action, logits = jax.tree.map(lambda x: x[:, part], rest)
+    return Trajectory(timestep, action, logits, core)
 
 
 @pytest.mark.parametrize("credit", ["unroll", "episodic"])

@@ -10,6 +10,7 @@ import importlib.util
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -216,15 +217,15 @@ def _connect(config: Config) -> tuple[Any, bool]:
     if ray.is_initialized():
         return ray, False
     if config.address is not None:
-        ray.init(address=config.address, log_to_driver=False)
+        where: dict[str, Any] = {"address": config.address}
     else:
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-        ray.init(
-            num_cpus=config.actors,  # whatever the machine has: actors take turns
-            include_dashboard=False,
-            log_to_driver=False,
-            _node_ip_address="127.0.0.1",
-        )
+        # As many CPUs as actors, whatever the machine has: they take turns.
+        where = {"num_cpus": config.actors, "include_dashboard": False}
+        where["_node_ip_address"] = "127.0.0.1"
+    with warnings.catch_warnings():
+        # JAX is afraid of forks because it has threads; Ray's become other programs at once.
+        warnings.filterwarnings("ignore", message=r"os\.fork", category=RuntimeWarning)
+        ray.init(log_to_driver=False, **where)
     return ray, True
 
 

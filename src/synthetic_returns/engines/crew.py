@@ -40,6 +40,7 @@ ENVIRONMENT = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
 SETTINGS = {
+    "RAY_worker_niceness": "0",  # not 15: actors are no background work
     "RAY_USAGE_STATS_ENABLED": "0",  # nobody is told
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # the future default, without its warning
 }

@@ -104,6 +104,9 @@ class Config(Generic[Task]):
     """Lambda of V-trace."""
     entropy_cost: float = 0.01
     """Weight of the entropy bonus."""
+    habit: float = 0.0
+    """The probability of action 0 that the agent begins with and that the entropy bonus pulls
+    towards, for tasks in which actions at random lead nowhere; 0 for all actions alike."""
     entropy_fall: float = 0.0
     """The share of it that is gone at the end of the run, falling linearly; 0 keeps it."""
     value_cost: float = 0.5
@@ -117,7 +120,8 @@ class Config(Generic[Task]):
     stride: int = 1
     """Stride of the convolutions."""
     patches: tuple[int, ...] = ()
-    """Instead of kernel and stride: the side of the patches that each layer cuts its input into."""
+    """Instead of kernel and stride: the side of the patches that each of the first layers cuts its
+    input into."""
     torso_sizes: tuple[int, ...] = (256,)
     """Units of each dense layer of the torso."""
     lstm_size: int = 256
@@ -202,6 +206,8 @@ class Config(Generic[Task]):
             )
         if not 0 <= self.discount <= 1:
             raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
+        if not 0 <= self.habit < 1:
+            raise ValueError(f"habit is {self.habit}; it is a probability and must lie in [0, 1).")
         if not 0 <= self.entropy_fall <= 1:
             raise ValueError(
                 f"entropy_fall is {self.entropy_fall}; it is a share of entropy_cost and must lie "

@@ -55,8 +55,11 @@ def evaluate(
     check_positive("episodes", episodes)
     num_envs = min(episodes, MAX_ENVS)
     per_env = -(-episodes // num_envs)
-    unrolls = _jax_unrolls if isinstance(env, Environment) else _host_unrolls
-    steps = unrolls(env, network, num_envs, jax.random.key(seed), greedy)
+    key = jax.random.key(seed)
+    if isinstance(env, Environment):
+        steps = _jax_unrolls(env, network, num_envs, key, greedy)
+    else:
+        steps = _host_unrolls(env, network, num_envs, key, greedy)
     found: list[list[dict[str, float]]] = [[] for _ in range(num_envs)]
     running: list[dict[str, float]] = [{} for _ in range(num_envs)]
     with contextlib.closing(steps):
@@ -69,7 +72,7 @@ def evaluate(
 
 def _jax_unrolls(
     env: Environment, network: AgentNetwork, num_envs: int, key: Key, greedy: bool
-) -> Generator[TimeStep]:
+) -> Generator[TimeStep, None, None]:
     """Consecutive unrolls, each at least as long as an episode."""
     vector = VectorEnvironment(env)
     state = actor.start(vector, network, num_envs, key)
@@ -85,7 +88,7 @@ def _jax_unrolls(
 
 def _host_unrolls(
     task: TaskSpec, network: AgentNetwork, num_envs: int, key: Key, greedy: bool
-) -> Generator[TimeStep]:
+) -> Generator[TimeStep, None, None]:
     """Consecutive unrolls; short ones, because observations may be large."""
     player = HostActor(task, network, num_envs, key)
     with contextlib.closing(player):

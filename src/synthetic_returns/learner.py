@@ -14,7 +14,13 @@ from synthetic_returns.credit.association import associate
 from synthetic_returns.credit.memory import EpisodicMemory
 from synthetic_returns.credit.rewards import augmented_reward
 from synthetic_returns.credit.sa_model import StateAssociativeModel
-from synthetic_returns.losses import entropy_loss, log_prob, policy_gradient_loss, value_loss
+from synthetic_returns.losses import (
+    entropy_loss,
+    habit_loss,
+    log_prob,
+    policy_gradient_loss,
+    value_loss,
+)
 from synthetic_returns.networks import AgentNetwork, make_torso
 from synthetic_returns.optimizers import adam
 from synthetic_returns.types import Key, Trajectory
@@ -76,6 +82,10 @@ class Learner:
             clock=env.episode_steps if config.clock else 0,
             key=network_key,
         )
+        if config.habit:
+            network = eqx.tree_at(
+                lambda n: n.policy_logits.bias, network, network.policy_logits.bias + self.log_habit
+            )
         sa_model = memory = None
         if config.sr and config.credit == "unroll":
             core_sees = config.sa_current == "core" and config.lstm_size
@@ -145,6 +155,13 @@ class Learner:
         grads, (memories, metrics) = jax.lax.scan(add, zero, parts)
         memory = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), memories)
         return grads, (memory, jax.tree.map(jnp.mean, metrics))
+
+    @property
+    def log_habit(self) -> Float[Array, "actions"]:
+        """Log probabilities of the actions of an agent that has learned nothing."""
+        others = self.config.task.num_actions - 1
+        habit = [self.config.habit, *[(1 - self.config.habit) / others] * others]
+        return jnp.log(jnp.asarray(habit, jnp.float32))
 
     def entropy_cost(self, updates: Int[Array, ""]) -> Float[Array, ""]:
         """The weight of the entropy bonus after so many updates."""
@@ -218,11 +235,11 @@ class Learner:
         pg_loss = policy_gradient_loss(log_pi_tm1, trace.advantage_tm1, valid_tm1)
         v_loss = value_loss(value[:-1], trace.target_tm1, valid_tm1)
         ent_loss = entropy_loss(logits[:-1], valid_tm1)
+        apart = ent_loss  # from the habit; all actions alike unless there is one
+        if config.habit:
+            apart = ent_loss + habit_loss(logits[:-1], self.log_habit, valid_tm1)
         loss = (
-            pg_loss
-            + config.value_cost * v_loss
-            + entropy_cost * ent_loss
-            + config.sa_cost * sa_loss
+            pg_loss + config.value_cost * v_loss + entropy_cost * apart + config.sa_cost * sa_loss
         )
         metrics |= {
             "loss/total": loss,

@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from synthetic_returns.averages import masked_mean
 
-__all__ = ["entropy_loss", "log_prob", "policy_gradient_loss", "value_loss"]
+__all__ = ["entropy_loss", "habit_loss", "log_prob", "policy_gradient_loss", "value_loss"]
 
 
 def log_prob(
@@ -41,3 +41,13 @@ def entropy_loss(
     """The negative entropy of the policy."""
     log_pi = jax.nn.log_softmax(logits_tm1)
     return masked_mean(jnp.sum(jnp.exp(log_pi) * log_pi, axis=-1), valid_tm1)
+
+
+def habit_loss(
+    logits_tm1: Float[Array, "time batch actions"],
+    log_habit: Float[Array, "actions"],
+    valid_tm1: Bool[Array, "time batch"],
+) -> Float[Array, ""]:
+    """How unusual the policy is, by what is usual; with the entropy loss, their KL divergence."""
+    pi = jax.nn.softmax(logits_tm1)
+    return -masked_mean(jnp.einsum("tba,a->tb", pi, log_habit), valid_tm1)

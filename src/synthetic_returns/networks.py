@@ -52,6 +52,7 @@ class ConvTorso(eqx.Module):
     convolutions: tuple[eqx.nn.Linear, ...]
     head: MlpTorso
     windows: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    pool: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class ConvTorso(eqx.Module):
         hidden: Sequence[int],
         *,
         windows: Sequence[tuple[int, int]],
+        pool: bool = False,
         key: Key,
     ):
         """Draws the parameters.
@@ -69,6 +71,7 @@ class ConvTorso(eqx.Module):
           channels: outputs of each convolution.
           hidden: units of each dense layer.
           windows: side of the square kernel, and stride, of each convolution.
+          pool: keep the largest output of each channel of the last convolution only.
           key: consumed here.
         """
         height, width, depth = observation_shape
@@ -86,15 +89,16 @@ class ConvTorso(eqx.Module):
                     "layers, or an MLP torso (no channels)."
                 )
         self.convolutions = tuple(convolutions)
-        self.head = MlpTorso((height, width, depth), hidden, key=head_key)
-        self.windows = tuple(windows)
+        encoded = (depth,) if pool else (height, width, depth)
+        self.head = MlpTorso(encoded, hidden, key=head_key)
+        self.windows, self.pool = tuple(windows), pool
 
     def __call__(self, observation: Shaped[Array, "*batch h w d"]) -> Float[Array, "*batch size"]:
         """Encodes images."""
         x = unit_scale(observation)
         for layer, (kernel, stride) in zip(self.convolutions, self.windows, strict=True):
             x = jax.nn.relu(_convolve(layer, x, kernel, stride))
-        return self.head(x)
+        return self.head(jnp.max(x, axis=(-3, -2)) if self.pool else x)
 
 
 def unit_scale(observation: Shaped[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -158,6 +162,7 @@ def make_torso(
     kernel: int,
     stride: int,
     patches: Sequence[int] = (),
+    pool: bool = False,
     key: Key,
 ) -> MlpTorso | ConvTorso:
     """A ConvTorso for images if channels are given, else an MlpTorso.
@@ -168,18 +173,20 @@ def make_torso(
       hidden: units of each dense layer.
       kernel: side of the square kernels.
       stride: of the convolutions.
-      patches: instead of kernel and stride, the side of the patches that each layer cuts its
-        input into.
+      patches: instead of kernel and stride, the side of the patches that each of the first layers
+        cuts its input into.
+      pool: keep the largest output of each channel of the last convolution only.
       key: consumed here.
     """
     if channels and len(observation_shape) == 3:
-        if patches and len(patches) != len(channels):
+        others = len(channels) - len(patches)
+        if others < 0:
             raise ValueError(
-                f"there are {len(patches)} patches and {len(channels)} channels; give one of each "
-                "for every layer, or no patches."
+                f"there are {len(patches)} patches and {len(channels)} channels; give at most one "
+                "for each layer."
             )
-        windows = [(side, side) for side in patches] or [(kernel, stride)] * len(channels)
-        return ConvTorso(observation_shape, channels, hidden, windows=windows, key=key)
+        windows = [*((side, side) for side in patches), *[(kernel, stride)] * others]
+        return ConvTorso(observation_shape, channels, hidden, windows=windows, pool=pool, key=key)
     return MlpTorso(observation_shape, hidden, key=key)
 
 

@@ -121,6 +121,16 @@ def test_the_step_from_one_episode_to_the_next_teaches_nothing(settings):
     assert differ(gradients(config, spoiled(LAST + 1)), want)
 
 
+def test_an_agent_begins_with_its_habit():
+    config = make_config(habit=0.9, lstm_size=0)
+    network = Learner(config).init(jax.random.key(0)).agent.network
+    logits, _ = network.heads(network.torso(jnp.asarray(make_arrays()["observation"])))
+    pi = np.asarray(jax.nn.softmax(logits)).mean(axis=(0, 1))
+    assert 0.8 < pi[0] < 0.97
+    with pytest.raises(ValueError, match=r"habit is 1.0; it is a probability"):
+        make_config(habit=1.0)
+
+
 def scaled_rewards(arrays, factor):
     return arrays | {"reward": (factor * arrays["reward"]).astype(np.float32)}
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from synthetic_returns.averages import explained_variance, masked_mean, masked_variance
-from synthetic_returns.losses import entropy_loss, log_prob, policy_gradient_loss, value_loss
+from synthetic_returns.losses import (
+    entropy_loss,
+    habit_loss,
+    log_prob,
+    policy_gradient_loss,
+    value_loss,
+)
 
 VALID = jnp.array([[True, True], [False, True]])
 HALF_AND_HALF = np.log(2)
@@ -44,6 +50,21 @@ def test_entropy_by_hand():
     assert entropy_loss(logits, VALID) == pytest.approx(-2 / 3 * HALF_AND_HALF)
     gradient = jax.grad(entropy_loss)(logits, VALID)
     assert not np.any(gradient[1, 0])
+
+
+def test_the_habit_costs_nothing():
+    log_habit = jnp.log(jnp.array([0.8, 0.1, 0.1]))
+    valid = jnp.array([[True]])
+
+    def divergence(logits):
+        return entropy_loss(logits, valid) + habit_loss(logits, log_habit, valid)
+
+    at_habit = log_habit[None, None] + 3.0
+    assert divergence(at_habit) == pytest.approx(0, abs=1e-6)
+    np.testing.assert_allclose(jax.grad(divergence)(at_habit), 0, atol=1e-6)
+    # All alike: the mean of log((1/3) / habit), by hand.
+    by_hand = (np.log(1 / 2.4) + 2 * np.log(1 / 0.3)) / 3
+    assert divergence(jnp.zeros((1, 1, 3))) == pytest.approx(by_hand, abs=1e-5)
 
 
 def test_minimising_the_entropy_loss_makes_actions_equal():

@@ -49,6 +49,7 @@ def test_conv_torso_equals_the_convolutions_of_xla(shape, kernel, stride):
 
 def test_patches_do_not_overlap_and_bytes_are_scaled():
     torso = make_torso((9, 8, 2), (4, 5), (8,), kernel=1, stride=1, patches=(4, 2), key=key())
+    assert isinstance(torso, ConvTorso)
     images = jax.random.randint(key(1), (3, 9, 8, 2), 0, 256).astype(jnp.uint8)
     pixels = np.asarray(images, np.float64)[:, :8] / 255  # the ninth row fills no patch
     first, second = (
@@ -64,8 +65,25 @@ def test_patches_do_not_overlap_and_bytes_are_scaled():
     for layer in torso.head.layers:
         want = np.maximum(want @ np.asarray(layer.weight).T + np.asarray(layer.bias), 0)
     np.testing.assert_allclose(torso(images), want, rtol=1e-4, atol=1e-5)
-    with pytest.raises(ValueError, match=r"1 patches and 2 channels; give one of each"):
-        make_torso((8, 8, 1), (4, 5), (8,), kernel=1, stride=1, patches=(4,), key=key())
+    with pytest.raises(ValueError, match=r"2 patches and 1 channels; give at most one"):
+        make_torso((8, 8, 1), (4,), (8,), kernel=1, stride=1, patches=(4, 2), key=key())
+
+
+def test_a_pooled_torso_does_not_care_where_something_is():
+    torso = make_torso(
+        (16, 16, 1), (4, 5), (8,), kernel=3, stride=1, patches=(2,), pool=True, key=key()
+    )
+    assert isinstance(torso, ConvTorso)
+    assert torso.windows == ((2, 2), (3, 1))
+    thing = normal(1, 4, 4, 1)
+    here, there = (
+        jax.lax.dynamic_update_slice(jnp.zeros((16, 16, 1)), thing, (row, column, 0))
+        for row, column in ((4, 4), (6, 8))
+    )
+    np.testing.assert_allclose(torso(here), torso(there), rtol=1e-5, atol=1e-6)
+    assert not np.allclose(torso(here), torso(-here), atol=1e-3)
+    placed = make_torso((16, 16, 1), (4, 5), (8,), kernel=3, stride=1, patches=(2,), key=key())
+    assert not np.allclose(placed(here), placed(there), atol=1e-3)
 
 
 def test_mlp_torso_by_hand():

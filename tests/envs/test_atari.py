@@ -66,7 +66,7 @@ def test_never_turning_misses_eleven_gates():
     assert -9100 < score < -8950
     end = next(step for step in played if step.last[0])
     assert end.discount[0] == 0  # the finish
-    assert end.reward[0] < -PENALTY * missed  # unclipped
+    assert end.reward[0] <= -PENALTY * missed  # unclipped
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ import pytest
 from synthetic_returns.envs.gymnasium_task import GymnasiumEnvironments, GymnasiumTask
 from synthetic_returns.envs.host import draw_seed
 from synthetic_returns.envs.registry import find_task
+from synthetic_returns.report.view_run import record_run, write_run_view
+from synthetic_returns.traces import read_traces
 from synthetic_returns.trainer import train
 from synthetic_returns.types import StepType
 from tests.small import SETTINGS
@@ -115,4 +117,11 @@ def test_cart_pole_is_trained_and_evaluated(tmp_path):
     summary = run.summary()
     assert summary["task"] == "gym:CartPole-v1"
     assert summary["eval"]["return_mean"] == summary["eval"]["episode_steps"] > 5
-    assert list((run.path / "traces").glob("*.npz"))
+    (trace,) = read_traces(run.path)
+    assert trace.reward.sum() == len(trace.c) - 1  # a point for each step of one whole episode
+    assert trace.c[-1] == 0
+    recorded = record_run(run.path, 2)
+    for recording in recorded.recordings:
+        assert recording.total == len(recording) - 1
+        assert recording.frames is not None
+    assert write_run_view(recorded, tmp_path / "view.html").stat().st_size > 1000

@@ -253,7 +253,7 @@ def _train(
 ) -> tuple[EpisodicState, dict[str, Float[Array, ""]]]:
     """One update on a batch of episodes."""
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
-    reward = discounted_return(reward, state.model.options.horizon)
+    reward = return_over(reward, state.model.options.horizon)
     track = functools.partial(_track, count=state.updates)
     state = eqx.tree_at(
         lambda s: (s.reward_mean, s.reward_square),
@@ -324,11 +324,10 @@ def _examine(
 ) -> EpisodicState:
     """Compares predictions with episodes that were not trained on yet."""
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
-    reward = discounted_return(reward, state.model.options.horizon)
+    reward = return_over(reward, state.model.options.horizon)
     # Centred by what training centred with: new episodes are not like the buffer's mixture.
     prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
-    target = state.standardised(reward)
-    residual = target - prediction.b
+    residual = state.standardised(reward) - prediction.b
     unit = jnp.square(state.reward_scale)  # it changes, and evidence of all times is averaged
     seen = unit * jnp.stack(
         [
@@ -344,15 +343,19 @@ def _examine(
     share = jnp.where(began, 2 / (state.examined + 2), 0)  # averages over a share of all time
     usually = state.at_stake + share * (at_stake - state.at_stake)
     news = jnp.where(began, jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1), 0)
-    evidence = state.evidence + news * (
-        _track(state.evidence, seen, state.examined) - state.evidence
-    )
-    final = state.final
+
+    def learned(average: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:
+        return average + news * (_track(average, value, state.examined) - average)
+
+    evidence, final = learned(state.evidence, seen), state.final
     if final is not None:
-        left = residual - prediction.memory
         ends = last_valid(valid)
-        seen = (masked_mean(x, ends) for x in (target, *map(jnp.square, (target, residual, left))))
-        final = final + share * (jnp.stack(list(seen)) - final)
+        squares = [
+            jnp.square(reward),
+            unit * jnp.square(residual),
+            unit * jnp.square(residual - prediction.memory),
+        ]
+        final = learned(final, jnp.stack([masked_mean(x, ends) for x in (reward, *squares)]))
     return eqx.tree_at(
         lambda s: (s.evidence, s.at_stake, s.final, s.examined),
         state,
@@ -361,18 +364,13 @@ def _examine(
     )
 
 
-def discounted_return(
-    reward: Float[Array, "time batch"], discount: float
-) -> Float[Array, "time batch"]:
-    """The sum of this reward and the later ones of the episode, each step later worth less."""
-    if not discount:
+def return_over(reward: Float[Array, "time batch"], steps: int) -> Float[Array, "time batch"]:
+    """The sum of so many rewards of the episode from each one on."""
+    if steps == 1:
         return reward
-
-    def add(later: Float[Array, "batch"], reward: Float[Array, "batch"]):
-        total = reward + discount * later
-        return total, total
-
-    return jax.lax.scan(add, jnp.zeros_like(reward[0]), reward, reverse=True)[1]
+    to_go = jnp.cumsum(reward[::-1], axis=0)[::-1]
+    after = jnp.zeros_like(to_go).at[: max(0, len(to_go) - steps)].set(to_go[steps:])
+    return to_go - after
 
 
 def _sparsity(c: Float[Array, "..."]) -> Float[Array, "..."]:

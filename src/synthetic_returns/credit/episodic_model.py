@@ -82,6 +82,7 @@ class EpisodicModel(eqx.Module):
                 kernel=options.kernel,
                 stride=options.stride,
                 patches=options.patches,
+                pool=options.pool,
                 key=encoder_key,
             )
             features = options.encoder_sizes[-1]

@@ -30,10 +30,9 @@ class EpisodicOptions:
     """Fit b to the reward and c to what b leaves; the variance gate needs it."""
     standardise: bool = True
     """Measure rewards in running standard deviations from their running mean."""
-    horizon: float = 0.0
-    """Discount of the rewards that follow. 0 is the paper's target, the reward of this step alone;
-    above, the target is the discounted return from here on, for tasks in which a state matters by
-    ending the episode before later costs."""
+    horizon: int = 1
+    """Rewards that the target is the sum of, from that of this step on. 1 is the paper's target;
+    more are for tasks in which a state matters by ending the episode before later costs."""
     trust: bool = True
     """Scale alpha by how far predictions held on episodes that were not yet trained on."""
     trust_from: float = 0.0
@@ -56,7 +55,11 @@ class EpisodicOptions:
     channels: tuple[int, ...] = ()
     """Output channels of the encoder's convolutions; without any, it is an MLP."""
     patches: tuple[int, ...] = ()
-    """Instead of kernel and stride: the side of the patches that each layer cuts its input into."""
+    """Instead of kernel and stride: the side of the patches that each of the first layers cuts its
+    input into."""
+    pool: bool = False
+    """Keep the largest output of each channel of the last convolution only: what matters may be
+    anywhere in the image."""
     kernel: int = 2
     """Side of their square kernels."""
     stride: int = 1
@@ -81,6 +84,7 @@ class EpisodicOptions:
 
     def __post_init__(self) -> None:
         check_positive("every", self.every)
+        check_positive("horizon", self.horizon)
         check_positive("warmup", self.warmup)
         if self.current == "time" and not self.time_features:
             raise ValueError(

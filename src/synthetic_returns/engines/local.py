@@ -109,7 +109,7 @@ class LocalEngine:
         self._actors = []
 
     def _start(self) -> None:
-        """Starts the environments, from seeds of which each session of a run has its own."""
+        """Starts the environments, from other seeds each time that a run is started or resumed."""
         if self._actors:
             return
         key = self._learner.actor_key

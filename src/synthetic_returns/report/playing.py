@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -64,6 +65,13 @@ def play(
     key = jax.random.key(SEED_OFFSET + seed)
     if not isinstance(config.task, Environment):
         return _play_on_host(config, agent, credit, episodes, key, greedy)
+    player = _player(dataclasses.replace(config, seed=0), episodes, greedy)
+    return Played(*player(agent, credit, key))
+
+
+@functools.lru_cache(maxsize=8)
+def _player(config: Config, episodes: int, greedy: bool) -> Callable[..., Any]:
+    """The compiled player of a configuration; reports play many runs that differ by seed alone."""
     vector = VectorEnvironment(config.task)
 
     @eqx.filter_jit
@@ -84,7 +92,7 @@ def play(
         )
         return trajectory.timestep, explain(config, agent, credit, trajectory.timestep), states
 
-    return Played(*play_and_explain(agent, credit, key))
+    return play_and_explain
 
 
 def _play_on_host(

@@ -17,7 +17,10 @@ __all__ = ["read_csv", "update_summary", "write_csv", "write_curve", "write_trac
 Row = dict[str, Any]
 
 MAX_ROWS = 200
-LEARNING = ("sa/explained_variance", "sa/trust", "policy/entropy")  # kept beside what was achieved
+LEARNING = (  # kept beside what was achieved
+    *("sa/explained_variance", "sa/explained_final", "sa/explained_by_c"),
+    *("sa/trust", "policy/entropy"),
+)
 
 
 def write_curve(outcome: Outcome, folder: Path) -> None:

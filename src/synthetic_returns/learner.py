@@ -136,7 +136,7 @@ class Learner:
         trajectory: Trajectory,
         c_t: Float[Array, "time batch"] | None,
         entropy_cost: Float[Array, ""],
-    ) -> tuple[Agent, tuple[EpisodicMemory | None, Metrics]]:
+    ) -> tuple[Any, tuple[EpisodicMemory | None, Metrics]]:
         """The gradient of the loss, computed on one part of the batch after another.
 
         The loss is a sum over transitions, so the gradients of the parts add up to that of the
@@ -146,8 +146,9 @@ class Learner:
         if self.config.accumulate == 1:
             return grad(agent, memory, trajectory, c_t, entropy_cost)
 
-        def add(total: Agent, part: tuple[Any, ...]) -> tuple[Agent, Any]:
-            grads, found = grad(agent, *part, entropy_cost)
+        def add(total: Any, part: tuple[Any, ...]) -> tuple[Any, Any]:
+            memory, trajectory, c_t = part
+            grads, found = grad(agent, memory, trajectory, c_t, entropy_cost)
             return jax.tree.map(jnp.add, total, grads), found
 
         zero = jax.tree.map(jnp.zeros_like, eqx.filter(agent, eqx.is_inexact_array))

@@ -51,7 +51,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) --editable ".[dev,atari,sb3,examples]"
+	$(PIP) --editable ".[dev,atari,sb3,examples,sweep,cluster]"
 	touch $@
 
 clean:

@@ -17,6 +17,7 @@ COMMANDS = {
     "view": "see the credit: play episodes of a run in one HTML page",
     "report": "one HTML page about runs: curves, steps to solve, quality of the credit",
     "reproduce": "the paper's experiments: both arms, all seeds, figures and tables",
+    "sweep": "random search over settings, side by side or on many machines; and its results",
     "demo": "delayed Catch with and without synthetic returns, side by side",
     "tasks": "list the tasks, or draw an episode of one",
     "bench": "measure speed: the core, the environments, the agent",

@@ -37,20 +37,36 @@ class Config(Generic[Task]):
     loops around convolutions are slow. Not with credit episodic, which works on the host."""
     seed: int = 0
     """Seed of everything random."""
-    engine: Literal["fused", "local"] = "fused"
+    engine: Literal["fused", "local", "cluster"] = "fused"
     """fused: environments written in JAX, inside the compiled unroll. local: environments on the
-    host, stepped by actor threads; any task, also Gymnasium's and Atari's."""
+    host, stepped by actor threads; any task, also Gymnasium's and Atari's. cluster: any task,
+    actors in processes of their own, on one machine or many."""
     actors: int = 1
-    """Actor threads, each with num_envs environments of its own; 0 acts and learns in turns, and
-    repeatably (engine: local)."""
+    """Actors, each with environments of its own: threads, or processes of a cluster. 0 acts and
+    learns in turns, and repeatably (engine: local)."""
+    actor_envs: int = 0
+    """Environments of each actor. An update takes unrolls of as many different actors as make up
+    num_envs; unless given, that is at most half of them, so that none has to be waited for (engine:
+    cluster)."""
     queue_size: int = 1
     """Unrolls that wait for the learner at most; more let actors run further ahead (engine:
     local)."""
+    max_lag: int = 20
+    """Updates between the beginning of an unroll and learning from it, at most: no more unrolls are
+    under way than so many updates take, and what is older is not learned from (engine:
+    cluster)."""
+    address: str | None = None
+    """The Ray cluster to use, auto for the one that this machine belongs to; one is started here
+    unless given (engine: cluster)."""
     stagger: bool = True
-    """Begin the environments at evenly spread points of their first episode (engine: fused)."""
+    """Begin the environments at evenly spread points of their first episode, if they are written in
+    JAX (engine: fused, cluster)."""
     devices: int = 1
     """Devices to spread the environments over; on CPU a device is a core. 0 takes all that divide
     num_envs evenly."""
+    accumulate: int = 1
+    """Parts of the batch whose gradients are computed one after another and added: the same update
+    with less memory, where a batch does not fit."""
 
     # --- credit ---
     sr: bool = True
@@ -151,7 +167,9 @@ class Config(Generic[Task]):
             "num_envs",
             "unroll_length",
             "updates_per_call",
+            "accumulate",
             "queue_size",
+            "max_lag",
             "log_every",
             "eval_episodes",
         ):
@@ -171,6 +189,8 @@ class Config(Generic[Task]):
             raise ValueError(
                 f"actors is {self.actors}; use 0 to act and learn in turns, or how many threads."
             )
+        if self.engine == "cluster":
+            self._check_actors()
         if self.traces < 0:
             raise ValueError(f"traces is {self.traces}; use 0 for none, or how many to record.")
         if self.updates_per_call > 1 and self.sr and self.credit == "episodic":
@@ -178,6 +198,11 @@ class Config(Generic[Task]):
                 f"updates_per_call is {self.updates_per_call} and credit is 'episodic'; the "
                 "episodic learner works between updates: set updates_per_call to 1, or credit to "
                 "'unroll'."
+            )
+        if self.accumulate > 1 and self.num_envs % (self.accumulate * max(1, self.devices)):
+            raise ValueError(
+                f"num_envs is {self.num_envs}; it must be a multiple of accumulate times devices, "
+                f"{self.accumulate} x {max(1, self.devices)}."
             )
         if not 0 <= self.discount <= 1:
             raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
@@ -195,6 +220,37 @@ class Config(Generic[Task]):
             )
         if not self.torso_sizes:
             raise ValueError("torso_sizes is empty; the torso needs at least one dense layer.")
+
+    def _check_actors(self) -> None:
+        if self.updates_per_call != 1:
+            raise ValueError(
+                f"updates_per_call is {self.updates_per_call}; the engine 'cluster' makes one "
+                "update at a time: set it to 1."
+            )
+        if self.actor_envs < 0 or self.num_envs % self.envs_per_actor:
+            raise ValueError(
+                f"actor_envs is {self.actor_envs}; it must divide num_envs, {self.num_envs}, or be "
+                "0 for a number that suits."
+            )
+        if self.actors < max(1, self.unrolls_per_update):
+            raise ValueError(
+                f"actors is {self.actors}; an update takes unrolls of {self.unrolls_per_update} "
+                f"different actors ({self.envs_per_actor} of {self.num_envs} environments each): "
+                "use at least as many, or give each more with actor_envs."
+            )
+
+    @property
+    def envs_per_actor(self) -> int:
+        """Environments of each actor of a cluster."""
+        if self.actor_envs:
+            return self.actor_envs
+        half = max(1, self.actors // 2)
+        return self.num_envs // max(n for n in range(1, half + 1) if self.num_envs % n == 0)
+
+    @property
+    def unrolls_per_update(self) -> int:
+        """Unrolls of a cluster's actors that make up a batch."""
+        return self.num_envs // self.envs_per_actor
 
     @property
     def updates(self) -> int:

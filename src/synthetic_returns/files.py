@@ -1,12 +1,13 @@
 """Writing files so that a crash leaves the old content or the new one, never half of it."""
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["RunError", "replacing", "sync_directory", "write_atomically"]
+__all__ = ["RunError", "acquire_lock", "replacing", "sync_directory", "write_atomically"]
 
 
 class RunError(ValueError):
@@ -39,3 +40,24 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def acquire_lock(path: Path, taken: str) -> BinaryIO:
+    """Takes a lock file; the system releases it when it is closed, or the process dies.
+
+    Args:
+      path: the file.
+      taken: what to say if another process has it; ``{owner}`` becomes the id of that process.
+    """
+    file = path.open("a+b")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        owner = file.read().decode() or "unknown"
+        file.close()
+        raise RunError(taken.format(owner=owner)) from None
+    file.truncate(0)
+    file.write(str(os.getpid()).encode())
+    file.flush()
+    return file

@@ -1,6 +1,7 @@
 """The learner: one update of the agent from one unroll, the paper's method from top to bottom."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -117,8 +118,7 @@ class Learner:
             from a model that is trained elsewhere; None if the agent's own model gives them, or
             nothing does.
         """
-        grad = eqx.filter_grad(self.loss, has_aux=True)
-        grads, (memory, metrics) = grad(
+        grads, (memory, metrics) = self.gradients(
             state.agent, state.memory, trajectory, c_t, self.entropy_cost(state.updates)
         )
         if self.axis is not None:
@@ -128,6 +128,34 @@ class Learner:
         agent = eqx.apply_updates(state.agent, updates)
         metrics["grad_norm"] = optax.tree.norm(grads)
         return LearnerState(agent, optimizer, memory, state.updates + 1), metrics
+
+    def gradients(
+        self,
+        agent: Agent,
+        memory: EpisodicMemory | None,
+        trajectory: Trajectory,
+        c_t: Float[Array, "time batch"] | None,
+        entropy_cost: Float[Array, ""],
+    ) -> tuple[Any, tuple[EpisodicMemory | None, Metrics]]:
+        """The gradient of the loss, computed on one part of the batch after another.
+
+        The loss is a sum over transitions, so the gradients of the parts add up to that of the
+        whole; only the activations of one part are in memory at a time.
+        """
+        grad = eqx.filter_grad(self.loss, has_aux=True)
+        if self.config.accumulate == 1:
+            return grad(agent, memory, trajectory, c_t, entropy_cost)
+
+        def add(total: Any, part: tuple[Any, ...]) -> tuple[Any, Any]:
+            memory, trajectory, c_t = part
+            grads, found = grad(agent, memory, trajectory, c_t, entropy_cost)
+            return jax.tree.map(jnp.add, total, grads), found
+
+        zero = jax.tree.map(jnp.zeros_like, eqx.filter(agent, eqx.is_inexact_array))
+        parts = _split_batch((memory, trajectory, c_t), self.config.accumulate)
+        grads, (memories, metrics) = jax.lax.scan(add, zero, parts)
+        memory = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), memories)
+        return grads, (memory, jax.tree.map(jnp.mean, metrics))
 
     @property
     def log_habit(self) -> Float[Array, "actions"]:
@@ -226,6 +254,24 @@ class Learner:
         # IMPALA sums over the transitions; the optimiser's epsilon and the clipping of gradients
         # are meant for sums.
         return loss * jnp.sum(valid_tm1, dtype=loss.dtype), (memory, metrics)
+
+
+def _split_batch(data: tuple[Any, Trajectory, Any], parts: int) -> tuple[Any, ...]:
+    """Puts an axis of parts in front of a memory, a trajectory and its synthetic returns."""
+    memory, trajectory, c_t = data
+
+    def rows(x: Array) -> Array:
+        return jnp.reshape(x, (parts, -1, *x.shape[1:]))
+
+    def columns(x: Array) -> Array:
+        return jnp.moveaxis(jnp.reshape(x, (x.shape[0], parts, -1, *x.shape[2:])), 1, 0)
+
+    def with_core(trajectory: Trajectory, core: Any) -> Trajectory:
+        return eqx.tree_at(lambda t: t.core, trajectory, core, is_leaf=lambda x: x is None)
+
+    split = jax.tree.map(columns, with_core(trajectory, None))
+    split = with_core(split, jax.tree.map(rows, trajectory.core))
+    return jax.tree.map(rows, memory), split, jax.tree.map(columns, c_t)
 
 
 def make_optimizer(config: Config) -> optax.GradientTransformation:

@@ -10,11 +10,9 @@
 
 import contextlib
 import datetime
-import fcntl
 import importlib.metadata
 import json
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from synthetic_returns.files import RunError, write_atomically
+from synthetic_returns.files import RunError, acquire_lock, write_atomically
 from synthetic_returns.metrics import MetricsWriter, read_metrics
 
 if TYPE_CHECKING:
@@ -197,22 +195,12 @@ def _check_unused(path: Path) -> None:
 
 
 def _acquire_lock(path: Path) -> BinaryIO:
-    """Takes the write lock; the system releases it when the process dies."""
-    file = (path / _LOCK).open("a+b")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.seek(0)
-        owner = file.read().decode() or "unknown"
-        file.close()
-        raise RunError(
-            f"run {path} is being written by another process (id {owner}) and a run has one "
-            "writer: wait for it, stop it, or choose another --out"
-        ) from None
-    file.truncate(0)
-    file.write(str(os.getpid()).encode())
-    file.flush()
-    return file
+    """Takes the write lock."""
+    return acquire_lock(
+        path / _LOCK,
+        f"run {path} is being written by another process (id {{owner}}) and a run has one writer: "
+        "wait for it, stop it, or choose another --out",
+    )
 
 
 def _read_config(path: Path) -> dict[str, Any]:

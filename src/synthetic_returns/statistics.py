@@ -50,6 +50,11 @@ class EpisodeStatistics(eqx.Module):
         finished, episodes = jax.tree.map(lambda x: x * 0, (self.finished, self.episodes))
         return EpisodeStatistics(self.running, finished, episodes)
 
+    def interrupted(self) -> "EpisodeStatistics":
+        """The same finished episodes with the running ones forgotten: these will never finish."""
+        running = jax.tree.map(jnp.zeros_like, self.running)
+        return EpisodeStatistics(running, self.finished, self.episodes)
+
     def means(self) -> dict[str, float]:
         """Per finished episode: return, length and every event; empty if none finished."""
         episodes = float(np.sum(self.episodes))

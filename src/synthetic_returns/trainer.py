@@ -186,8 +186,11 @@ def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
     if resume and Path(out).exists():
         run = Run.open(out, write=True)
         before = Config.from_dict(run.config)
-        # Training for longer is not another experiment.
-        if dataclasses.replace(before, steps=config.steps) != config:
+        # Training for longer, or elsewhere, is not another experiment.
+        free = {name: getattr(config, name) for name in ("steps", "address")}
+        if config.engine == "cluster":
+            free["actors"] = config.actors
+        if dataclasses.replace(before, **free) != config:
             run.close()
             raise RunError(
                 f"{out} was started with other settings ({difference(before, config)}); "

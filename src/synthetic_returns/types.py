@@ -5,7 +5,9 @@ source and the destination of a transition; rewards, discounts and step types be
 destination.
 """
 
+import dataclasses
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-__all__ = ["Events", "Key", "StepType", "TimeStep", "Trajectory"]
+__all__ = ["Events", "Key", "StepType", "TimeStep", "Trajectory", "side_by_side"]
 
 Key = PRNGKeyArray
 Events = dict[str, Float[Array, "*batch"]]
@@ -74,6 +76,16 @@ class Trajectory(eqx.Module):
     action: Int[Array, "time batch"]
     logits: Float[Array, "time batch actions"]
     core: Any
+
+
+def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:
+    """One batch of several, all of the same length."""
+    if len(trajectories) == 1:
+        return trajectories[0]
+    core = jax.tree.map(lambda *x: jnp.concatenate(x), *(t.core for t in trajectories))
+    rest = [dataclasses.replace(t, core=None) for t in trajectories]
+    joined = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *rest)
+    return dataclasses.replace(joined, core=core)
 
 
 def split_each(keys: Shaped[Key, "batch"]) -> tuple[Shaped[Key, "batch"], Shaped[Key, "batch"]]:

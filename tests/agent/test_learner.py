@@ -308,3 +308,25 @@ def test_the_entropy_cost_falls_over_the_run():
         ] * metrics["policy/entropy"]
         assert metrics["loss/total"] == pytest.approx(float(parts), rel=1e-5)
     assert costs == pytest.approx([0.1, 0.08125, 0.0625, 0.04375, 0.025, 0.025])
+
+
+@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"lstm_size": 0, "two_stage": True}])
+def test_a_batch_in_parts_teaches_what_it_teaches_at_once(settings):
+    """One row has fewer valid transitions, so a mean over the parts would be another number."""
+    arrays = make_arrays()
+    arrays["step_type"][1:3, 1] = StepType.LAST, StepType.FIRST
+    arrays["step_type"][7:9, 1] = StepType.LAST, StepType.FIRST
+    found = []
+    for parts in (1, 2):
+        learner = Learner(make_config(accumulate=parts, **settings))
+        state = learner.init(jax.random.key(0))
+        trajectory = make_trajectory(arrays, state.agent.network.initial_state(BATCH))
+        for _ in range(2):  # the second with a memory that is not empty
+            state, metrics = eqx.filter_jit(learner.update)(state, trajectory)
+        found.append((eqx.filter(state, eqx.is_array), metrics["grad_norm"]))
+    assert_same(*found)
+
+
+def test_a_batch_is_cut_into_equal_parts():
+    with pytest.raises(ValueError, match=r"num_envs is 2; it must be a multiple .* 3 x 1"):
+        make_config(accumulate=3)

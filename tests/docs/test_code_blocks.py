@@ -13,7 +13,7 @@ from synthetic_returns.cli import main
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
-NOT_CODE = {"", "bibtex", "math"}
+NOT_CODE = {"", "bibtex", "math", "toml", "yaml"}
 
 BLOCKS = [
     (f"{page.relative_to(ROOT)}:{1 + text[: found.start()].count(chr(10))}", *found.groups())

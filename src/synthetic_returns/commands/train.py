@@ -64,9 +64,11 @@ def main(arguments: Sequence[str]) -> None:
     if parsed.seeds > 1:
         runs = _train_seeds(parsed, config, rest)
     else:
+        from synthetic_returns.jobs import end_with_parent
         from synthetic_returns.progress import TrainingProgress
         from synthetic_returns.trainer import train
 
+        end_with_parent()
         out, resume = parsed.resume or parsed.out, parsed.resume is not None
         if parsed.quiet:
             runs = [train(config, out=out, resume=resume, log=parsed.log)]
@@ -84,7 +86,7 @@ def configuration(arguments: Sequence[str]) -> Config:
 
 def _take_task(arguments: list[str]) -> tuple[str | None, list[str]]:
     """The task, if the command line begins with one; values apart from the names of their flags."""
-    arguments = _split(arguments, "--preset", "--resume", "--out", "--seeds", "--seed")
+    arguments = split_flags(arguments, "--preset", "--resume", "--out", "--seeds", "--seed")
     if arguments[0].startswith("-"):
         return None, arguments
     return find_task(arguments[0]).name, arguments[1:]
@@ -94,7 +96,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
     """Reads the flags on top of the preset, or of the run that goes on."""
     rest = _complete_resume(rest)
     earlier = _earlier_runs(rest)
-    name, rest = _take_preset(rest)
+    name, rest = take_preset(rest)
     if earlier:
         base = _earlier_config(earlier[0], task, name)
     elif task is None:
@@ -156,7 +158,8 @@ def _earlier_config(run: Run, task: str | None, preset_name: str | None) -> Conf
     return config
 
 
-def _take_preset(rest: list[str]) -> tuple[str | None, list[str]]:
+def take_preset(rest: list[str]) -> tuple[str | None, list[str]]:
+    """The preset that flags name, and the other flags."""
     if "--preset" not in rest[:-1]:
         return None, rest
     at = rest.index("--preset")
@@ -189,7 +192,7 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
     for c, out in zip(configs, outs, strict=True):
         if not (resume and out.exists()):
             Run.create(out, c.to_dict(), sys.argv).close()
-    flags = _without(rest, "--seeds", "--seed", "--out", "--resume")
+    flags = without_flags(rest, "--seeds", "--seed", "--out", "--resume")
     run_jobs(
         [
             Job(f"{c.task_name} seed {c.seed}", (c.task_name, *flags), out, c.steps)
@@ -199,13 +202,13 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
     return [Run.open(out) for out in outs]
 
 
-def _split(arguments: list[str], *names: str) -> list[str]:
+def split_flags(arguments: list[str], *names: str) -> list[str]:
     """Writes ``--name=value`` of these flags as two arguments."""
     parts = [x.split("=", 1) if x.split("=")[0] in names else [x] for x in arguments]
     return [x for part in parts for x in part]
 
 
-def _without(arguments: list[str], *names: str) -> list[str]:
+def without_flags(arguments: list[str], *names: str) -> list[str]:
     """The arguments without some flags and their values."""
     kept: list[str] = []
     skip = False

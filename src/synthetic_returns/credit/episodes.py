@@ -100,6 +100,10 @@ class EpisodeCutter:
             for row in rows[last[t + 1, rows]]:
                 yield self.finish(row)
 
+    def forget(self) -> None:
+        """The running episodes will not go on: what comes next belongs to others."""
+        self.length[:] = UNSEEN
+
     def append(self, rows: np.ndarray, observation: np.ndarray, reward: np.ndarray) -> None:
         """Adds a state, and the reward of leaving it, to the running episodes of some rows."""
         if np.any(self.length[rows] >= self._longest):

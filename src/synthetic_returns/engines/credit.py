@@ -28,13 +28,14 @@ class EpisodicCredit:
       learner: the model and its buffer of whole episodes.
     """
 
-    def __init__(self, config: Config, seed: int, streams: int = 1):
+    def __init__(self, config: Config, seed: int, streams: int = 1, stream_envs: int | None = None):
         """Draws the parameters and reserves the buffers.
 
         Args:
           config: the settings.
           seed: of the run.
           streams: how many actors send unrolls; each has environments of its own.
+          stream_envs: how many each has; the whole batch unless given.
         """
         env = config.task
         key = jax.random.fold_in(jax.random.key(seed), 1)
@@ -49,7 +50,7 @@ class EpisodicCredit:
             EpisodeCutter(
                 env.observation_shape,
                 env.observation_dtype,
-                config.num_envs,
+                stream_envs or config.num_envs,
                 env.episode_steps,
                 every=config.episodic.every,
                 truncated_reward=config.episodic.truncated_reward,
@@ -64,6 +65,10 @@ class EpisodicCredit:
         c_t = self.learner.contributions(timestep.observation[1:])
         # A terminal state has no later reward to contribute to, and is never trained on.
         return jnp.where(timestep.last[1:], 0, c_t)
+
+    def forget(self, stream: int) -> None:
+        """The running episodes of an actor will not go on."""
+        self._cutters[stream].forget()
 
     def snapshot(self, *, running: bool = True) -> dict[str, Any]:
         """All that changes while learning.

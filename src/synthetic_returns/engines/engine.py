@@ -64,6 +64,10 @@ def make_engine(config: Config, seeds: Sequence[int]) -> Engine:
         from synthetic_returns.engines.local import LocalEngine
 
         return LocalEngine(config, seeds)
+    if config.engine == "cluster":
+        from synthetic_returns.engines.cluster import ClusterEngine
+
+        return ClusterEngine(config, seeds)
     from synthetic_returns.engines.fused import FusedEngine
 
     return FusedEngine(config, seeds)

@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding
 from jaxtyping import Array, Float
 
 from synthetic_returns import actor
@@ -15,14 +15,19 @@ from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic import EpisodicState
 from synthetic_returns.devices import AXIS, device_mesh
 from synthetic_returns.engines.credit import EpisodicCredit, has_episodic_credit
+from synthetic_returns.engines.layouts import (
+    ALIKE,
+    ROWS,
+    learner_layout,
+    spread,
+    spread_update,
+    trajectory_layout,
+)
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.learner import Learner, LearnerState
 from synthetic_returns.types import Trajectory
 
 __all__ = ["FusedEngine"]
-
-# How data lies on several devices: alike on all, or spread over its first or second axis.
-ALIKE, ROWS, COLUMNS = PartitionSpec(), PartitionSpec(AXIS), PartitionSpec(None, AXIS)
 
 
 class FusedEngine:
@@ -52,7 +57,8 @@ class FusedEngine:
                 f"devices is {config.devices} with {len(seeds)} seeds; several seeds are trained "
                 "as one computation on one device: set devices to 1, or train them one by one."
             )
-        self._mesh = device_mesh(1 if self._many else config.devices, config.num_envs)
+        devices = 1 if self._many else config.devices
+        self._mesh = device_mesh(devices, config.num_envs // config.accumulate)
         self._learner = Learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
@@ -64,9 +70,9 @@ class FusedEngine:
         if self._many:
             unroll, update = eqx.filter_vmap(unroll), eqx.filter_vmap(update)
         if self._mesh:
-            learner, trajectory = self._learner_layout(), self._trajectory_layout()
-            unroll = self._spread(unroll, (ALIKE, ROWS), (ROWS, trajectory))
-            update = self._spread(update, (learner, trajectory, COLUMNS), (learner, ALIKE))
+            trajectory = self._trajectory_layout()
+            unroll = spread(unroll, self._mesh, (ALIKE, ROWS), (ROWS, trajectory))
+            update = spread_update(update, self._mesh, self._learner_state, trajectory)
         self._unroll = eqx.filter_jit(unroll, donate="all-except-first")
         self._update = eqx.filter_jit(update, donate="all")
         self._steps = eqx.filter_jit(self._scan(unroll, update), donate="all")
@@ -130,27 +136,18 @@ class FusedEngine:
     def _set_states(self, states: Sequence[tuple[LearnerState, ActorState]]) -> None:
         self._learner_state, self._actor_state = _stack(states) if self._many else states[0]
         if mesh := self._mesh:
-            layout = (self._learner_layout(), jax.tree.map(lambda _: ROWS, self._actor_state))
+            rows = jax.tree.map(lambda _: ROWS, self._actor_state)
+            layout = (learner_layout(self._learner_state), rows)
             self._learner_state, self._actor_state = jax.tree.map(
                 lambda x, spec: jax.device_put(x, NamedSharding(mesh, spec)),
                 (self._learner_state, self._actor_state),
                 layout,
             )
 
-    def _learner_layout(self) -> Any:
-        """Parameters are alike on all devices; each has the memory of its own environments."""
-        state = self._learner_state
-        layout = jax.tree.map(lambda _: ALIKE, state)
-        rows = jax.tree.map(lambda _: ROWS, state.memory)
-        return eqx.tree_at(lambda s: s.memory, layout, rows, is_leaf=lambda x: x is None)
-
     def _trajectory_layout(self) -> Any:
-        """Time comes first, so the batch is the second axis, but of the core's state."""
         network = self._learner_state.agent.network
         _, trajectory = jax.eval_shape(self._unroll_one, network, self._actor_state)
-        layout = jax.tree.map(lambda _: COLUMNS, trajectory)
-        rows = jax.tree.map(lambda _: ROWS, trajectory.core)
-        return eqx.tree_at(lambda t: t.core, layout, rows, is_leaf=lambda x: x is None)
+        return trajectory_layout(trajectory)
 
     def _scan(self, unroll: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
         """Several unrolls and updates as one computation; the metrics are those of the last."""
@@ -168,12 +165,6 @@ class FusedEngine:
             return (*states, jax.tree.map(lambda x: x[-1], metrics))
 
         return steps
-
-    def _spread(self, function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
-        """The function on every device's share of the batch."""
-        return jax.shard_map(
-            function, mesh=self._mesh, in_specs=takes, out_specs=gives, check_vma=False
-        )
 
     @property
     def _count(self) -> int:

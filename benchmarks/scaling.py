@@ -1,0 +1,184 @@
+"""How the cluster engine scales: measured with a few actors, and modelled up to many.
+
+    python benchmarks/scaling.py --seconds 30
+
+writes benchmarks/results/scaling.csv (measured beside modelled, on this machine's cores) and
+benchmarks/results/scaling-model.csv (a core for every actor, 10 Gbit/s, up to 1,024 actors).
+
+    python benchmarks/scaling.py --bytes
+
+writes benchmarks/results/cluster-bytes.csv: what is sent for each environment step, and what it
+would be with the episodic memory. That is arithmetic; nothing is run.
+"""
+
+import argparse
+import dataclasses
+import os
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from synthetic_returns.bench.cluster_model import ClusterCosts, forecast
+from synthetic_returns.config import Config
+from synthetic_returns.engines.actor_process import ActorProcess, expected_trajectory, to_weights
+from synthetic_returns.engines.cluster import ClusterEngine
+from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
+from synthetic_returns.presets import preset
+from synthetic_returns.reproduction.records import write_csv
+
+RESULTS = Path("benchmarks/results")
+MEASURED = (1, 2, 4, 8)
+MODELLED = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+BYTES = (
+    ("chain", "paper"),
+    ("catch-delayed", "paper"),
+    ("catch-delayed", "fast"),
+    ("key-to-door", "fast"),
+    ("skiing", "paper"),
+    ("skiing", "fast"),
+)
+TEN_GIGABIT = 1.25e9  # bytes per second
+
+
+def measure_costs(config: Config, repeats: int = 20) -> ClusterCosts:
+    """Times an actor and the learner apart, in this process, on one core."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    envs = config.envs_per_actor
+    learner = UnrollLearner(config, 0, streams=config.unrolls_per_update, stream_envs=envs)
+    process = ActorProcess(config, envs, 0, 0)
+    weights = to_weights(learner.agent.network, 0)
+    trajectory = process.unroll(weights, 0)
+
+    def play() -> None:
+        process.unroll(weights, 0)
+
+    def update() -> None:
+        learner.update(
+            *(Unroll(s, learner.updates, trajectory) for s in range(config.unrolls_per_update))
+        )
+        jax.block_until_ready(learner.agent)
+
+    return ClusterCosts(
+        play_s=median_seconds(play, repeats),
+        receive_s=0.0,  # what is left of it beside the update is in the update's measure
+        update_s=median_seconds(update, repeats),
+        unroll_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(trajectory)),
+        weights_bytes=sum(array.nbytes for array in weights[1]),
+        unroll_steps=envs * config.unroll_length,
+    )
+
+
+def median_seconds(function, repeats: int) -> float:
+    for _ in range(5):  # compiles, also for the few sizes that episodes come in
+        function()
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+def measure(config: Config, seconds: float) -> dict[str, float]:
+    """Trains for a while; the first third does not count."""
+    engine = ClusterEngine(config, [0])
+    try:
+        for _ in range(20):
+            engine.step()
+        end = time.monotonic() + seconds / 3
+        while time.monotonic() < end:
+            engine.step()
+        engine.report()
+        began, updates = time.monotonic(), 0
+        while time.monotonic() < began + seconds:
+            engine.step()
+            updates += 1
+        elapsed = time.monotonic() - began
+        report = engine.report()[0]
+    finally:
+        engine.close()
+    return {
+        "steps_per_s": updates * engine.steps_per_call / elapsed,
+        "learner_busy": report["learner/busy"],
+        "lag": report["policy/lag"],
+        "bytes_per_step": report["actors/bytes_per_step"],
+    }
+
+
+def write_bytes(path: Path) -> None:
+    rows = []
+    for task, name in BYTES:
+        config = preset(task, name)
+        unroll = expected_trajectory(config, config.num_envs)
+        steps = config.num_envs * config.unroll_length
+        sent = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(unroll))
+        capacity = config.memory_capacity or config.task.episode_steps
+        memory = 4 * capacity * config.torso_sizes[-1] * config.num_envs
+        rows.append(
+            {
+                "task": task,
+                "preset": name,
+                "unroll_length": config.unroll_length,
+                "bytes_per_step": sent / steps,
+                "with_memory": (sent + memory) / steps,
+            }
+        )
+    write_csv(path, rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--task", default="catch-delayed")
+    parser.add_argument("--preset", default="fast")
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--actors", type=int, nargs="*", default=MEASURED)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--bytes", action="store_true", help="only what is sent")
+    options = parser.parse_args()
+    if options.bytes:
+        write_bytes(options.out / "cluster-bytes.csv")
+        return
+
+    affinity = os.sched_getaffinity(0)
+    cores = len(affinity)
+    config = preset(options.task, options.preset)
+    config = dataclasses.replace(config, engine="cluster", devices=1, actor_envs=config.num_envs)
+    costs = measure_costs(config)
+    os.sched_setaffinity(0, affinity)
+    print(costs)
+    rows = []
+    for actors in options.actors:
+        found = measure(dataclasses.replace(config, actors=actors), options.seconds)
+        model = forecast(costs, actors, cores=cores)
+        row = {"actors": actors, "cores": cores} | found
+        row |= {
+            f"model_{name}": getattr(model, name) for name in ("steps_per_s", "learner_busy", "lag")
+        }
+        rows.append(row)
+        print(row)
+    write_csv(options.out / "scaling.csv", rows)
+    small = dataclasses.replace(config, actors=8, actor_envs=max(1, config.num_envs // 8))
+    rows = []
+    for actors in MODELLED:
+        for name, setting in (("whole batches", config), ("eighths of a batch", small)):
+            if actors < setting.unrolls_per_update:
+                continue
+            share = setting.envs_per_actor / config.num_envs
+            scaled = dataclasses.replace(
+                costs,
+                play_s=costs.play_s * share,
+                unroll_bytes=costs.unroll_bytes * share,
+                unroll_steps=int(costs.unroll_steps * share),
+            )
+            model = forecast(
+                scaled, actors, unrolls_per_update=setting.unrolls_per_update,
+                bytes_per_s=TEN_GIGABIT, actors_per_node=32,
+            )  # fmt: skip
+            rows.append({"actors": actors, "each": name} | dataclasses.asdict(model))
+    write_csv(options.out / "scaling-model.csv", rows)
+
+
+if __name__ == "__main__":
+    main()

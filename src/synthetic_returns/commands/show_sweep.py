@@ -1,0 +1,40 @@
+"""How a sweep looks on the terminal."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from optuna.study import Study
+from rich.console import Console
+from rich.table import Table
+
+from synthetic_returns.sweeps.outcome import read_outcomes, setting_importance
+from synthetic_returns.sweeps.study import Settings
+
+__all__ = ["print_sweep"]
+
+
+def print_sweep(study: Study, settings: Settings, files: Sequence[Path]) -> None:
+    """All trials, the best first, the importance of each setting, and where everything is."""
+    console = Console()
+    outcomes = read_outcomes(study, settings)
+    table = Table("trial", "end", settings.metric, "steps", *settings.space)
+    for outcome in outcomes:
+        row = outcome.row()
+        drawn = [_short(outcome.values.get(name, "")) for name in settings.space]
+        table.add_row(
+            str(outcome.number), outcome.end, _short(outcome.value), f"{row['env_steps']:,}", *drawn
+        )
+    console.print(table)
+    for outcome in outcomes:
+        if outcome.note:
+            console.print(f"trial {outcome.number} failed: {outcome.note}", soft_wrap=True)
+    importance = setting_importance(study)
+    if importance:
+        shares = ", ".join(f"{name} {share:.2f}" for name, share in importance.items())
+        console.print(f"importance: {shares}", soft_wrap=True)
+    for path in files:
+        console.print(str(path), soft_wrap=True)
+
+
+def _short(value: float | str) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

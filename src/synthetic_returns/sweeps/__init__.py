@@ -1,0 +1,1 @@
+"""Random search over any settings, on Optuna; the extra ``[sweep]``."""

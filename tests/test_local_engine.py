@@ -160,7 +160,9 @@ def test_a_failing_actor_stops_the_run_which_can_go_on(tmp_path, monkeypatch, er
             match=rf"step (0|20|40) of 160 \(actor 0 failed, {type(error).__name__}: .*--resume",
         ) as stopped:
             train(config, out=tmp_path / "run")
-    assert stopped.value.__cause__.__cause__ is error
+    failed = stopped.value.__cause__
+    assert failed is not None
+    assert failed.__cause__ is error
     run = train(config, out=tmp_path / "run", resume=True)
     assert run.summary()["env_steps"] == 160
     np.testing.assert_array_equal(

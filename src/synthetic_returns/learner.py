@@ -84,7 +84,7 @@ class Learner:
         )
         if config.habit:
             network = eqx.tree_at(
-                lambda n: n.policy_logits.bias, network, network.policy_logits.bias + self.log_habit
+                lambda n: n.policy_logits.bias, network, replace_fn=lambda x: x + self.log_habit
             )
         sa_model = memory = None
         if config.sr and config.credit == "unroll":

@@ -53,7 +53,7 @@ def test_cart_pole_step_by_step():
 
 
 def test_images_stay_bytes():
-    gymnasium.register("Bytes-v0", entry_point=lambda: Picture(), max_episode_steps=5)
+    gymnasium.register("Bytes-v0", entry_point=lambda **_: Picture(), max_episode_steps=5)
     try:
         task = GymnasiumTask("Bytes-v0")
         step = task.environments(2, jax.random.key(0)).reset()
@@ -95,7 +95,7 @@ def test_what_cannot_be_trained_on_is_refused(env_id, parameters, message):
 
 
 def test_an_environment_without_a_time_limit_needs_one():
-    gymnasium.register("Endless-v0", entry_point=lambda: Picture())
+    gymnasium.register("Endless-v0", entry_point=lambda **_: Picture())
     try:
         with pytest.raises(ValueError, match=r"no time limit.*--task.max-steps"):
             GymnasiumTask("Endless-v0")

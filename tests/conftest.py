@@ -1,5 +1,6 @@
 """Strictness for the whole test run: shapes, dtypes and ranks are checked everywhere."""
 
+import gc
 import os
 
 import jax
@@ -25,3 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         os.environ["JAX_COMPILATION_CACHE_DIR"] = directory
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_compiled_programs():
+    """Every program maps memory, and a process may have so many mappings and then crashes."""
+    yield
+    jax.clear_caches()
+    gc.collect()

@@ -33,7 +33,7 @@ class Fake:
       look: called at every look with the number of looks so far.
     """
 
-    value: Callable[[float, float], float] = lambda rate, share: share * (1 + np.log10(rate))
+    value: Callable[[float, float], float] = lambda rate, share: share * (5 + np.log10(rate))
     rows: int = 10
     commands: list[list[str]] = dataclasses.field(default_factory=list)
     stopped: list[Path] = dataclasses.field(default_factory=list)

@@ -20,9 +20,9 @@ PAPER_SKIING = (
     "adam_b1=log:0.85:1",
     "adam_b2=log:0.8:0.9",
 )
-# Around the values of the presets, a factor of about 3 to both sides.
+# Around the values of the presets.
 FAST = (
-    "entropy_cost=log:3e-3:3e-2",
+    "entropy_cost=log:3e-3:0.3",
     "discount=uniform:0.8:0.99",
     "alpha=log:0.3:3",
     "learning_rate=log:3e-4:3e-3",

@@ -147,9 +147,16 @@ def train(args, seed):
     run.save(model, recorder.rows)
 
     test_envs = make_envs(args, 10_000 + seed, use_sr=False)
+    successes = 0
+
+    def count(scope, _):
+        nonlocal successes
+        successes += scope["info"]["success"]
+
     returns, _ = evaluate_policy(
-        model, test_envs, args.episodes, deterministic=False, return_episode_rewards=True
-    )
+        model, test_envs, args.episodes, deterministic=False, callback=count,
+        return_episode_rewards=True,
+    )  # fmt: skip
     last = recorder.rows[-1]
     summary = {
         "task": run.name.split("/")[0],
@@ -162,6 +169,7 @@ def train(args, seed):
         "train_success": last["success"],
         "eval_episodes": args.episodes,
         "eval_return": float(np.mean(returns)),
+        "eval_success": float(successes / args.episodes),
     }
     run.summary.write_text(json.dumps(summary, indent=2) + "\n")
     print(summary, flush=True)

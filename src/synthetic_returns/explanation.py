@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float
 
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodes import bucket
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.memory import memory_sum
 from synthetic_returns.learner import Agent

@@ -17,7 +17,7 @@ import numpy as np
 
 from synthetic_returns import actor
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.scripted import optimal_action

@@ -12,7 +12,7 @@ from typing import Any
 
 from synthetic_returns.checkpoints import Checkpoints
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
 from synthetic_returns.evaluation import evaluate
 from synthetic_returns.learner import Agent

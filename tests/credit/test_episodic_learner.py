@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.episodic import EpisodicLearner, return_over
+from synthetic_returns.credit.episodic import EpisodicLearner
 from synthetic_returns.credit.episodic_model import EpisodicModel
+from synthetic_returns.credit.episodic_state import return_over
 from synthetic_returns.credit.options import EpisodicOptions
 
 KINDS = 4

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.engines.actor_process import Weights, to_weights
 from synthetic_returns.engines.crew import Crew
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner

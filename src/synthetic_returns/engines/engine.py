@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.learner import Agent
 
 __all__ = ["ActorFailed", "Engine", "make_engine"]

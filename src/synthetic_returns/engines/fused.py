@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from synthetic_returns import actor
 from synthetic_returns.actor import ActorState
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.devices import AXIS, device_mesh
 from synthetic_returns.engines.credit import EpisodicCredit, has_episodic_credit
 from synthetic_returns.engines.layouts import (

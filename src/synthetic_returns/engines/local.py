@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.engines.engine import ActorFailed
 from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
 from synthetic_returns.host_actor import HostActor

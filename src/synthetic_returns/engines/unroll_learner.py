@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.credit.memory import EpisodicMemory, remember
 from synthetic_returns.devices import AXIS, device_mesh
 from synthetic_returns.engines.credit import EpisodicCredit, has_episodic_credit

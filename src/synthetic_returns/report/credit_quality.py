@@ -6,7 +6,7 @@ import functools
 import numpy as np
 
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.key_to_door import KeyToDoor
 from synthetic_returns.envs.spec import TaskSpec

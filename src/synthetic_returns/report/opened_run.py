@@ -6,7 +6,7 @@ from pathlib import Path
 
 from synthetic_returns.checkpoints import Checkpoints
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.files import RunError
 from synthetic_returns.learner import Agent
 from synthetic_returns.runs import Run

@@ -14,7 +14,7 @@ from jaxtyping import Array, Int
 from synthetic_returns import actor
 from synthetic_returns.checks import check_positive
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState
 from synthetic_returns.envs.phases import phases

@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from synthetic_returns.credit.episodic import EpisodicState
+from synthetic_returns.credit.episodic_state import EpisodicState
 from synthetic_returns.envs.chain import Chain
 from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.explanation import contribution

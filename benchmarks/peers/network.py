@@ -1,4 +1,4 @@
-"""The parts of the paper's grid-world network that every peer shares, in PyTorch."""
+"""The parts of the paper's networks that peers share, in PyTorch."""
 
 from catch import SIZE
 from torch import nn
@@ -20,3 +20,24 @@ def torso() -> nn.Sequential:
         nn.Linear(64 * side * side, WIDTH),
         nn.ReLU(),
     )
+
+
+class AtariTorso(nn.Module):
+    """``[N, 4, 84, 84]`` bytes to ``[N, 256]``: 3x3 convolutions of stride 2, then a layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(4, 32, 3, 2),
+            nn.ReLU(),
+            nn.Conv2d(32, 64, 3, 2),
+            nn.ReLU(),
+            nn.Conv2d(64, 64, 3, 2),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(64 * 9 * 9, WIDTH),
+            nn.ReLU(),
+        )
+
+    def forward(self, frames):
+        return self.layers(frames.float() / 255)

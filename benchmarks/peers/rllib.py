@@ -10,7 +10,7 @@ import torch
 from catch import NUM_ACTIONS, OBSERVATION_SHAPE, CatchBatch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
-from network import WIDTH, torso
+from network import WIDTH, AtariTorso, torso
 from ray.rllib.algorithms.impala import IMPALAConfig
 from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
@@ -51,9 +51,30 @@ class CatchVectorEnv(VectorEnv):
         return observations, rewards, ended, self._never, {}
 
 
+def skiing_vector_env(num_envs: int) -> VectorEnv:
+    """The frames of the preset ``paper``: four of 84x84, each shown four times."""
+    from ale_py.vector_env import AtariVectorEnv
+
+    return AtariVectorEnv(
+        "skiing",
+        num_envs,
+        img_height=84,
+        img_width=84,
+        stack_num=4,
+        frameskip=4,
+        repeat_action_probability=0.0,
+        noop_max=30,
+        max_num_frames_per_episode=18_200,
+        reward_clipping=False,
+    )
+
+
+TASKS = {"catch": (CatchVectorEnv, torso), "skiing": (skiing_vector_env, AtariTorso)}
+
+
 class PaperNetwork(TorchRLModule, ValueFunctionAPI):
     def setup(self):
-        self.torso = torso()
+        self.torso = TASKS[self.model_config["task"]][1]()
         self.lstm = nn.LSTM(WIDTH, WIDTH, batch_first=True)
         self.policy_layer = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
         self.logits = nn.Linear(WIDTH, NUM_ACTIONS)
@@ -96,6 +117,7 @@ def steps_so_far(result: dict) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--task", choices=TASKS, default="catch")
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--warmup", type=float, default=10)
     parser.add_argument("--threads", type=int, default=1)
@@ -118,10 +140,10 @@ def main() -> None:
             }
         },
     )
-    register_env("catch", lambda context: CatchVectorEnv(context["num_envs"]))
+    register_env(args.task, lambda context: TASKS[args.task][0](context["num_envs"]))
     config = (
         IMPALAConfig()
-        .environment("catch")
+        .environment(args.task)
         .env_runners(
             num_env_runners=args.workers,
             num_envs_per_env_runner=args.envs // max(args.workers, 1),
@@ -139,7 +161,7 @@ def main() -> None:
             rl_module_spec=RLModuleSpec(
                 module_class=PaperNetwork,
                 # The learner appends the bootstrap step; one more row would be mostly padding.
-                model_config={"max_seq_len": args.unroll + 1},
+                model_config={"max_seq_len": args.unroll + 1, "task": args.task},
             )
         )
     )
@@ -150,7 +172,8 @@ def main() -> None:
         if watch.read(steps_so_far(result)):
             break
     algorithm.stop()
-    print_record("agent_steps_per_s/rllib", watch.steps_per_s)
+    name = "agent_steps_per_s" if args.task == "catch" else "engine_steps_per_s"
+    print_record(f"{name}/rllib", watch.steps_per_s)
 
 
 if __name__ == "__main__":

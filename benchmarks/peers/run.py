@@ -75,6 +75,7 @@ def main() -> None:
         "--ours", action="append", default=[], help="command of ours; may be given several times"
     )
     parser.add_argument("--peers", nargs="*", choices=SCRIPTS, default=list(SCRIPTS))
+    parser.add_argument("--task", choices=("catch", "skiing"), default="catch", help="RLlib's")
     parser.add_argument("--sweep", action="store_true", help="compare the peers' settings")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30, help="timed part of a peer's run")
@@ -88,6 +89,10 @@ def main() -> None:
         if not python.exists():
             raise SystemExit(f"{python} does not exist; run {HERE}/setup.sh {args.venvs} {peer}")
         command = [str(python), str(HERE / SCRIPTS[peer]), f"--seconds={args.seconds}"]
+        if args.task != "catch":
+            if peer != "rllib":
+                raise SystemExit(f"{peer} has no {args.task}: use --peers rllib.")
+            command += ["--task", args.task, "--envs", "16"]
         for setting in SETTINGS[peer] if args.sweep else [""]:
             commands.append((command + setting.split(), setting))
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,8 +15,8 @@ from synthetic_returns.envs.key_to_door import KeyToDoor
 from synthetic_returns.learner import Learner
 from synthetic_returns.presets import preset
 from synthetic_returns.report import credit_quality as module
-from synthetic_returns.report.credit_quality import credit_quality, peak_share, separation
-from synthetic_returns.report.playing import Played
+from synthetic_returns.report.credit_quality import _aimless, credit_quality, peak_share, separation
+from synthetic_returns.report.playing import Played, play
 from synthetic_returns.types import StepType, TimeStep
 
 
@@ -85,6 +86,19 @@ def test_an_untrained_agent_plays_and_is_measured():
     assert 0 <= quality.value <= 1
     assert "8 episodes" in quality.detail
     assert credit_quality(dataclasses.replace(config, sr=False), agent, None) is None
+
+
+def test_misses_of_an_agent_that_catches_all_are_played_at_random():
+    config = preset("catch-delayed", runs=3)
+    agent = Learner(config).init(jax.random.key(0)).agent
+    to_the_left = jnp.array([9.0, 0.0, 0.0])
+    agent = eqx.tree_at(lambda a: a.network.policy_logits.bias, agent, to_the_left)
+    half = play(config, _aimless(agent), None, 50)
+    moves = np.diff(np.argmax(np.asarray(half.timestep.observation)[:6, :, -1, :, 0], -1), axis=0)
+    assert {*np.unique(moves)} == {-1, 0, 1}
+    both = half.beside(play(config, agent, None, 50))
+    assert both.lengths.tolist() == [21] * 100
+    np.testing.assert_array_equal(both.timestep.reward[:, :50], half.timestep.reward)
 
 
 @pytest.mark.parametrize("task", [Catch(), KeyToDoor(red_key_reward=-2.0)])

@@ -3,6 +3,9 @@
 import dataclasses
 import functools
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.config import Config
@@ -64,7 +67,19 @@ def credit_quality(
     """Plays episodes and measures their credit; None if nothing is defined for the task."""
     if not config.sr or not _is_measured(config.task):
         return None
-    return _measure(config.task, play(config, agent, credit, episodes, seed=seed))
+    played = play(config, agent, credit, episodes, seed=seed)
+    if isinstance(config.task, Catch):  # a good agent misses nothing, and misses are needed, too
+        played = played.beside(play(config, _aimless(agent), credit, episodes, seed=seed))
+    return _measure(config.task, played)
+
+
+def _aimless(agent: Agent) -> Agent:
+    """An agent to whom all actions are alike."""
+    return eqx.tree_at(
+        lambda a: a.network.policy_logits,
+        agent,
+        replace_fn=functools.partial(jax.tree.map, jnp.zeros_like),
+    )
 
 
 def peak_share(c: np.ndarray, happened: np.ndarray) -> float:
@@ -139,5 +154,6 @@ def _(task: Catch, played: Played) -> CreditQuality:
         value=separation(caught, missed),
         required=0.99,
         unit="AUC",
-        detail=f"{len(caught)} caught, {len(missed)} missed in {c.shape[1]} episodes; {signs}",
+        detail=f"{len(caught)} caught, {len(missed)} missed in {c.shape[1]} episodes, "
+        f"half of them played at random; {signs}",
     )

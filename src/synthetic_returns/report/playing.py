@@ -50,6 +50,11 @@ class Played:
         """States of each episode, the last one included."""
         return np.argmax(np.asarray(self.timestep.last), axis=0) + 1
 
+    def beside(self, other: "Played") -> "Played":
+        """These episodes and others of the same task."""
+        mine, others = (tuple(vars(x).values()) for x in (self, other))
+        return Played(*jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), mine, others))
+
 
 def play(
     config: Config,

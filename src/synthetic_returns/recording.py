@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from synthetic_returns.credit.episodes import Episode
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.traces import Trace
 
 __all__ = ["Recording"]
@@ -91,6 +93,33 @@ class Recording:
             baseline=on_arrival(trace.b),
             events=trace.events,
             phases=phases,
+        )
+
+    @classmethod
+    def from_episode(
+        cls, episode: Episode, explanation: Explanation, *, frames: np.ndarray | None = None
+    ) -> "Recording":
+        """An episode that a wrapper recorded, with what its ``explain`` says.
+
+        The state after the last step is not kept: it earns no synthetic return.
+
+        Args:
+          episode: one of ``recent_episodes()``.
+          explanation: what ``explain(episode)`` says.
+          frames: pictures of the observations, for instance ``frames_of_observations(
+            episode.observation)``; the one of the last state is that of the state before.
+        """
+        g, b, r_hat = (
+            on_arrival(np.append(x, np.nan))
+            for x in (explanation.g, explanation.b, explanation.r_hat)
+        )
+        return cls(
+            reward=np.concatenate([[0.0], episode.reward]),
+            contribution=np.append(explanation.c, 0.0),
+            frames=None if frames is None else np.concatenate([frames, frames[-1:]]),
+            gate=g,
+            baseline=b,
+            predicted=r_hat,
         )
 
 

@@ -1,6 +1,9 @@
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns.credit.episodes import Episode
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.event_style import event_styles, marked_steps
 from synthetic_returns.recording import Recording, on_arrival
 from synthetic_returns.report.frames import frame_sheet, frames_of_observations
@@ -20,6 +23,22 @@ def test_a_trace_becomes_a_recording():
     np.testing.assert_array_equal(recording.gate, [np.nan, 2, 3])
     np.testing.assert_array_equal(recording.baseline, [np.nan, 3, 4])
     assert recording.total == 3
+
+
+def test_an_episode_of_the_wrapper_becomes_a_recording():
+    episode = Episode(np.zeros((2, 4, 4), np.uint8), np.array([0.5, 2.0]))
+    x = jnp.array([1.0, -1.0])
+    frames = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
+    recording = Recording.from_episode(
+        episode, Explanation(c=x, g=x + 1, b=x + 2, r_hat=x + 3), frames=frames
+    )
+    np.testing.assert_array_equal(recording.reward, [0, 0.5, 2])
+    np.testing.assert_array_equal(recording.contribution, [1, -1, 0])
+    np.testing.assert_array_equal(recording.gate, [np.nan, 2, 0])
+    np.testing.assert_array_equal(recording.baseline, [np.nan, 3, 1])
+    np.testing.assert_array_equal(recording.predicted, [np.nan, 4, 2])
+    np.testing.assert_array_equal(recording.frames, frames[[0, 1, 1]])
+    assert Recording.from_episode(episode, Explanation(x, x, x, x)).frames is None
 
 
 @pytest.mark.parametrize(

@@ -27,20 +27,15 @@ from stable_baselines3.common.evaluation import evaluate_policy
 import synthetic_returns as sr
 
 # Beside these, the defaults of Stable-Baselines3. A reward that is close to its cause needs no long
-# horizon (gamma); short rollouts follow the changing synthetic returns (n_steps); and while those
-# are not known yet, the policy has to stay curious (ent_coef).
-PPO_SETTINGS = {"n_steps": 128, "batch_size": 256, "gamma": 0.9, "ent_coef": 0.01}
+# horizon (gamma), and short rollouts follow the changing synthetic returns (n_steps). These are
+# small as long as they are not to be trusted: blown up to a common size (normalize_advantage), the
+# policy would settle on the model's first guesses. Until then it has to stay curious (ent_coef).
+PPO_SETTINGS = {"n_steps": 128, "batch_size": 256, "gamma": 0.9, "normalize_advantage": False}
 ENVS = 16
-# Where all reward comes at the end, it says nothing about the last action: beta 0. Then advantages
-# are synthetic returns alone, small as long as they are not to be trusted, and PPO must not blow
-# them up to a common size: the policy would settle on the model's first guesses.
+# Where all reward comes at the end, it says nothing about the last action: beta 0.
 TASKS = {
-    "catch-delayed": {
-        "id": "synthetic_returns/CatchDelayed-v0",
-        "beta": 0.0,
-        "settings": PPO_SETTINGS | {"normalize_advantage": False},
-    },
-    "key-to-door": {"id": "synthetic_returns/KeyToDoor-v0", "beta": 1.0, "settings": PPO_SETTINGS},
+    "catch-delayed": {"id": "synthetic_returns/CatchDelayed-v0", "beta": 0.0, "ent_coef": 0.01},
+    "key-to-door": {"id": "synthetic_returns/KeyToDoor-v0", "beta": 1.0, "ent_coef": 0.03},
 }
 
 
@@ -138,7 +133,7 @@ def train(args, seed):
         print(f"{run.name} is finished: {run.summary}")
         return
     algorithm = RecurrentPPO if args.recurrent else PPO
-    settings = TASKS[args.task]["settings"]
+    settings = PPO_SETTINGS | {"ent_coef": TASKS[args.task]["ent_coef"]}
     policy = "MlpLstmPolicy" if args.recurrent else "MlpPolicy"
     rows = run.rows()
     if rows:

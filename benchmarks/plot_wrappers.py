@@ -58,6 +58,7 @@ def summarise(folder: Path, runs: dict) -> list[dict[str, Any]]:
                 "success": float(smooth(success)[-1]),
                 "best_success": float(np.nanmax(smooth(success))),
                 "eval_return": result.get("eval_return"),
+                "eval_success": result.get("eval_success"),
             }
         )
     return rows

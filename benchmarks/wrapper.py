@@ -21,7 +21,13 @@ import synthetic_returns as sr
 from synthetic_returns.bench.record import Record, print_records, write_json
 
 ENVS, EPISODE = 16, 139
-SETTINGS = {"n_steps": 128, "batch_size": 256, "gamma": 0.9, "ent_coef": 0.01}
+SETTINGS = {
+    "n_steps": 128,
+    "batch_size": 256,
+    "gamma": 0.9,
+    "normalize_advantage": False,
+    "ent_coef": 0.01,
+}
 ROUND = ENVS * SETTINGS["n_steps"] * 2  # steps between two turns
 
 

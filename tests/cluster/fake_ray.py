@@ -11,7 +11,11 @@ from synthetic_returns.engines import crew
 
 
 class Lost(Exception):
-    """What Ray raises when a process or a node is gone."""
+    """What Ray raises when a call has no result."""
+
+
+class Away(Lost):
+    """What Ray raises while an actor cannot be reached."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -41,7 +45,7 @@ class FakeRay:
     killed: int = 0
     puts: int = 0
     exceptions: Any = dataclasses.field(
-        default_factory=lambda: types.SimpleNamespace(RayError=Lost)
+        default_factory=lambda: types.SimpleNamespace(RayError=Lost, ActorUnavailableError=Away)
     )
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> "FakeRay":

@@ -16,7 +16,7 @@ from synthetic_returns.engines.engine import ActorFailed, make_engine
 from synthetic_returns.engines.unroll_checks import find_fault
 from synthetic_returns.learner import Learner
 from synthetic_returns.types import StepType
-from tests.cluster.fake_ray import FakeRay, Lost
+from tests.cluster.fake_ray import Away, FakeRay, Lost
 from tests.small import small_config
 from tests.trees import arrays
 
@@ -29,6 +29,7 @@ def cluster_config(credit="episodic", actors=2, **settings):
 
 @pytest.fixture
 def ray(monkeypatch):
+    monkeypatch.setattr(crew, "REST_SECONDS", 0.0)
     return FakeRay().install(monkeypatch)
 
 
@@ -103,7 +104,7 @@ def test_a_poisoned_unroll_is_dropped_counted_and_named(ray, caplog):
     with caplog.at_level(logging.WARNING):
         engine, report = run(cluster_config(actors=2), 10)
     assert report["actors/poisoned"] == 1
-    assert "actor 1 starts again: its unroll was dropped: timestep.reward is nan at [3, 2]" in (
+    assert "actor 1 starts again in 0 s: its unroll was dropped: timestep.reward is nan at [3, 2]" in (
         caplog.text
     )
     assert report["actors/delivering"] == 2
@@ -141,6 +142,42 @@ def test_an_actor_that_always_fails_stops_training(ray):
         ActorFailed, match=rf"actor 0 failed {PATIENCE + 1} times in a row: Lost: the ROM"
     ):
         engine.step()
+
+
+def test_an_actor_that_cannot_be_reached_is_waited_for_while_the_others_play(ray):
+    tries = []
+
+    def be_away(call, trajectory):
+        if call.stream == 0 and len(tries) < 2 * PATIENCE:
+            tries.append(call.life)
+            raise Away("no connection")
+        return trajectory
+
+    ray.change = be_away
+    engine, report = run(cluster_config(actors=2, stagger=False), 40)
+    assert len(tries) == 2 * PATIENCE  # far more than errors would be forgiven
+    assert report["actors/restarted"] == 1  # one absence, however long
+    assert report["actors/delivering"] == 2
+    engine.close()
+
+
+def test_an_actor_rests_longer_after_each_failure(ray, monkeypatch):
+    monkeypatch.setattr(crew, "REST_SECONDS", 1.0)
+    now = [0.0]
+    monkeypatch.setattr(crew.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(crew.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + 0.25))
+    tried = []
+
+    def be_away(call, trajectory):
+        tried.append(now[0])
+        if len(tried) < 5:
+            raise Away("no connection")
+        return trajectory
+
+    ray.change = be_away
+    engine, _ = run(cluster_config(actors=1, stagger=False), 1)
+    assert tried == [0, 1, 3, 7, 15]
+    engine.close()
 
 
 def test_silence_of_all_actors_stops_training(ray, monkeypatch):

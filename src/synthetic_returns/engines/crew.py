@@ -31,7 +31,9 @@ __all__ = ["Crew"]
 
 POLL_SECONDS = 1.0
 SILENCE_SECONDS = 600.0  # without a word from any actor
-PATIENCE = 5  # failures of one actor without a good unroll in between
+PATIENCE = 5  # errors of one actor without a good unroll in between
+REST_SECONDS = 1.0  # after a failure; twice as long after each one more
+LONGEST_REST_SECONDS = 30.0
 
 # Actors have one core and no accelerator; both have to be said before JAX is loaded.
 ENVIRONMENT = {
@@ -55,12 +57,16 @@ class _Member:
     Attributes:
       handle: of the Ray actor, which Ray starts again if its process or node dies.
       life: how often its environments were started, over all sessions of the run.
-      failures: since its last good unroll.
+      failures: since its last good unroll, its errors among them.
+      errors: since its last good unroll; not, that it cannot be reached.
+      rests_until: when it is worth another try.
     """
 
     handle: Any
     life: int
     failures: int = 0
+    errors: int = 0
+    rests_until: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +114,7 @@ class Crew:
         self._arrived: collections.deque[Unroll] = collections.deque()
         self._delivered: set[int] = set()
         self._counts = collections.Counter(restarted=0, poisoned=0, unrolls=0, bytes=0)
+        self._last_trouble = "no actor has failed"
 
     def next(self, version: int) -> Unroll:
         """Waits for an unroll; all are of different actors until some are ``taken``.
@@ -125,8 +132,9 @@ class Crew:
                 return self._arrived.popleft()
             self._receive()
         raise ActorFailed(
-            f"no actor has sent anything for {SILENCE_SECONDS:.0f} s; see whether the cluster has "
-            f"a free CPU for each of the {self._config.actors} actors (ray status)"
+            f"no actor has sent anything for {SILENCE_SECONDS:.0f} s ({self._last_trouble}); see "
+            f"whether the cluster has a free CPU for each of the {self._config.actors} actors "
+            "(ray status)"
         )
 
     def taken(self, unrolls: Iterable[Unroll]) -> None:
@@ -159,8 +167,10 @@ class Crew:
         """Lets idle actors play, as long as what they play will not be too old."""
         config = self._config
         most = config.max_lag * config.unrolls_per_update
-        while self._idle and len(self._playing) + len(self._arrived) < most:
-            stream = self._idle.popleft()
+        now = time.monotonic()
+        ready = [stream for stream in self._idle if self._members[stream].rests_until <= now]
+        for stream in ready[: most - len(self._playing) - len(self._arrived)]:
+            self._idle.remove(stream)
             member = self._members[stream]
             ref = member.handle.unroll.remote(self._publish(version), member.life)
             self._playing[ref] = _Order(stream, version, member.life)
@@ -173,35 +183,45 @@ class Crew:
 
     def _receive(self) -> None:
         """Waits a moment for actors, and looks at what one has sent."""
+        if not self._playing:  # all rest
+            time.sleep(POLL_SECONDS)
+            return
         ready, _ = self._ray.wait(list(self._playing), timeout=POLL_SECONDS)
         for ref in ready:
             order = self._playing.pop(ref)
             try:
                 trajectory = self._ray.get(ref)
             except self._ray.exceptions.RayError as error:
-                self._counts["restarted"] += 1
-                self._start_again(order.stream, _last_line(error))
+                # Whoever cannot be reached is on its way back, or waits for a node to come back.
+                away = isinstance(error, self._ray.exceptions.ActorUnavailableError)
+                self._counts["restarted"] += not self._members[order.stream].failures
+                self._start_again(order.stream, _last_line(error), away=away)
                 continue
             if fault := find_fault(trajectory, self._expected, self._config.task.num_actions):
                 self._counts["poisoned"] += 1
                 self._start_again(order.stream, f"its unroll was dropped: {fault}")
                 continue
-            self._members[order.stream].failures = 0
+            member = self._members[order.stream]
+            member.failures = member.errors = 0
             self._delivered.add(order.stream)
             size = sum(leaf.nbytes for leaf in jax.tree.leaves(trajectory))
             self._counts.update(unrolls=1, bytes=size)
             trajectory = jax.tree.map(jnp.asarray, trajectory)
             self._arrived.append(Unroll(order.stream, order.version, trajectory, order.life))
 
-    def _start_again(self, stream: int, why: str) -> None:
+    def _start_again(self, stream: int, why: str, *, away: bool = False) -> None:
         """Nothing that the actor plays from here on follows what it played before."""
         member = self._members[stream]
         member.life += 1
+        rest = min(REST_SECONDS * 2**member.failures, LONGEST_REST_SECONDS)
+        member.rests_until = time.monotonic() + rest
         member.failures += 1
+        member.errors += not away
         self._idle.append(stream)
-        _log.warning("actor %d starts again: %s", stream, why)
-        if member.failures > PATIENCE:
-            raise ActorFailed(f"actor {stream} failed {member.failures} times in a row: {why}")
+        self._last_trouble = f"actor {stream}: {why}"
+        _log.warning("actor %d starts again in %.0f s: %s", stream, rest, why)
+        if member.errors > PATIENCE:
+            raise ActorFailed(f"actor {stream} failed {member.errors} times in a row: {why}")
 
 
 def _connect(config: Config) -> tuple[Any, bool]:

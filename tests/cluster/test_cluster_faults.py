@@ -64,7 +64,7 @@ def test_actors_and_a_node_die_and_the_chain_is_solved(three_nodes, tmp_path):
             cluster.remove_node(nodes[1], allow_graceful=False)
 
     run = train(config, out=tmp_path / "run", progress=trouble)
-    assert run.summary()["env_steps"] == config.steps
+    assert run.summary()["env_steps"] >= config.steps
     assert run.summary()["eval"]["success"] > 0.9
     metrics = run.read_metrics()
     assert metrics["actors/restarted"][-1] >= 3

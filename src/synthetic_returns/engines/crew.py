@@ -33,7 +33,7 @@ POLL_SECONDS = 1.0
 SILENCE_SECONDS = 600.0  # without a word from any actor
 PATIENCE = 5  # errors of one actor without a good unroll in between
 REST_SECONDS = 1.0  # after a failure; twice as long after each one more
-LONGEST_REST_SECONDS = 30.0
+LONGEST_REST_SECONDS = 10.0
 
 # Actors have one core and no accelerator; both have to be said before JAX is loaded.
 ENVIRONMENT = {

@@ -1,11 +1,12 @@
 """How a sweep looks on the terminal."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from optuna.study import Study
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from synthetic_returns.sweeps.outcome import read_outcomes, setting_importance
 from synthetic_returns.sweeps.study import Settings
@@ -17,10 +18,13 @@ def print_sweep(study: Study, settings: Settings, files: Sequence[Path]) -> None
     """All trials, the best first, the importance of each setting, and where everything is."""
     console = Console()
     outcomes = read_outcomes(study, settings)
-    table = Table("trial", "end", settings.metric, "steps", *settings.space)
+    # Names wrap rather than that values are cut off, however narrow the terminal is.
+    names = [re.sub("[._]", " ", name) for name in settings.space]
+    titles = ["trial", "end", settings.metric, "steps", *names]
+    table = Table(*(Column(title, overflow="fold") for title in titles), box=None, pad_edge=False)
     for outcome in outcomes:
         row = outcome.row()
-        drawn = [_short(outcome.values.get(name, "")) for name in settings.space]
+        drawn = [_drawn(outcome.values.get(name, "")) for name in settings.space]
         table.add_row(
             str(outcome.number), outcome.end, _short(outcome.value), f"{row['env_steps']:,}", *drawn
         )
@@ -38,3 +42,7 @@ def print_sweep(study: Study, settings: Settings, files: Sequence[Path]) -> None
 
 def _short(value: float | str) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _drawn(value: float | str) -> str:
+    return f"{value:.2g}" if isinstance(value, float) else str(value)

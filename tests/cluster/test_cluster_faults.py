@@ -1,6 +1,7 @@
 """A real cluster on this machine: processes and nodes die while it trains, and it goes on."""
 
 import dataclasses
+import signal
 import subprocess
 import sys
 import time
@@ -75,7 +76,8 @@ def test_actors_and_a_node_die_and_the_chain_is_solved(three_nodes, tmp_path):
     assert np.all(metrics["policy/lag_max"] <= config.max_lag)
 
 
-def test_a_learner_that_is_killed_goes_on(tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_a_learner_that_is_killed_or_told_to_stop_goes_on(end, tmp_path):
     pytest.importorskip("ray", reason="needs the extra: pip install 'synthetic-returns[cluster]'")
     path = tmp_path / "run"
     program = [sys.executable, "-m", "synthetic_returns", "train"]
@@ -88,8 +90,10 @@ def test_a_learner_that_is_killed_goes_on(tmp_path):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    process.kill()
-    process.wait()
+    process.send_signal(end)
+    process.wait(timeout=120)
+    # Told to stop, it saves and says how to go on, though Ray would rather end the process.
+    assert (process.returncode < 0) == (end == signal.SIGKILL)
     saved = store.latest_step()
     assert saved is not None
     # With another number of actors: that is no other experiment.

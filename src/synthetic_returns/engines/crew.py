@@ -5,13 +5,16 @@ the number under way is bounded, and with it how old the policy is that the lear
 """
 
 import collections
+import contextlib
 import dataclasses
 import importlib.util
 import logging
 import os
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -243,11 +246,22 @@ def _connect(config: Config) -> tuple[Any, bool]:
         # As many CPUs as actors, whatever the machine has: they take turns.
         where = {"num_cpus": config.actors, "include_dashboard": False}
         where["_node_ip_address"] = "127.0.0.1"
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _own_signals():
         # JAX is afraid of forks because it has threads; Ray's become other programs at once.
         warnings.filterwarnings("ignore", message=r"os\.fork", category=RuntimeWarning)
         ray.init(log_to_driver=False, **where)
     return ray, True
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keeps what happens on Ctrl-C and SIGTERM: Ray would end the process, with nothing saved."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in handlers.items():
+            if handler is not None:  # else it was never Python's
+                signal.signal(number, handler)
 
 
 def _last_line(error: BaseException) -> str:

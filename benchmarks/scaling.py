@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 import jax
-import numpy as np
 
 from synthetic_returns.bench.cluster_model import ClusterCosts, forecast
 from synthetic_returns.config import Config
@@ -42,43 +41,40 @@ BYTES = (
 TEN_GIGABIT = 1.25e9  # bytes per second
 
 
-def measure_costs(config: Config, repeats: int = 20) -> ClusterCosts:
-    """Times an actor and the learner apart, in this process, on one core."""
+def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> ClusterCosts:
+    """Times an actor and the learner apart, in this process, on one core.
+
+    Episodes have to end while it is timed: the learner learns more from those. What it costs comes
+    in bursts, so means are taken and not medians.
+    """
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     envs = config.envs_per_actor
     learner = UnrollLearner(config, 0, streams=config.unrolls_per_update, stream_envs=envs)
-    process = ActorProcess(config, envs, 0, 0)
-    weights = to_weights(learner.agent.network, 0)
-    trajectory = process.unroll(weights, 0)
-
-    def play() -> None:
-        process.unroll(weights, 0)
-
-    def update() -> None:
-        learner.update(
-            *(Unroll(s, learner.updates, trajectory) for s in range(config.unrolls_per_update))
-        )
+    processes = [ActorProcess(config, envs, 0, s) for s in range(config.unrolls_per_update)]
+    play_s = update_s = 0.0
+    trajectory = None
+    for number in range(warm_up + repeats):
+        if number == warm_up:  # compiled, also for the few sizes that episodes come in
+            play_s = update_s = 0.0
+        weights = to_weights(learner.agent.network, learner.updates)
+        began = time.perf_counter()
+        unrolls = []
+        for stream, process in enumerate(processes):
+            trajectory = process.unroll(weights, 0)
+            unrolls.append(Unroll(stream, learner.updates, trajectory))
+        played = time.perf_counter()
+        learner.update(*unrolls)
         jax.block_until_ready(learner.agent)
-
+        play_s += (played - began) / len(processes)
+        update_s += time.perf_counter() - played
     return ClusterCosts(
-        play_s=median_seconds(play, repeats),
+        play_s=play_s / repeats,
         receive_s=0.0,  # what is left of it beside the update is in the update's measure
-        update_s=median_seconds(update, repeats),
+        update_s=update_s / repeats,
         unroll_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(trajectory)),
         weights_bytes=sum(array.nbytes for array in weights[1]),
         unroll_steps=envs * config.unroll_length,
     )
-
-
-def median_seconds(function, repeats: int) -> float:
-    for _ in range(5):  # compiles, also for the few sizes that episodes come in
-        function()
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - began)
-    return float(np.median(times))
 
 
 def measure(config: Config, seconds: float) -> dict[str, float]:

@@ -1,8 +1,7 @@
 """The agent's network: torso, recurrent core, policy and value heads.
 
 All modules work on arrays with any leading axes, so that acting on ``[B]`` and learning on
-``[T, B]`` run the same code. Convolutions are patch extraction and a matmul: on CPU a convolution
-inside a scan is many times slower, and the kernels here are tiny.
+``[T, B]`` run the same code.
 """
 
 import math
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Shaped
 
 from synthetic_returns.clock import ClockCore, ClockState, clock_size
+from synthetic_returns.convolution import convolve
 from synthetic_returns.linear import affine
 from synthetic_returns.lstm import LstmCore, LstmState
 from synthetic_returns.types import Key
@@ -97,7 +97,7 @@ class ConvTorso(eqx.Module):
         """Encodes images."""
         x = unit_scale(observation)
         for layer, (kernel, stride) in zip(self.convolutions, self.windows, strict=True):
-            x = jax.nn.relu(_convolve(layer, x, kernel, stride))
+            x = jax.nn.relu(convolve(layer, x, kernel, stride))
         return self.head(jnp.max(x, axis=(-3, -2)) if self.pool else x)
 
 
@@ -106,52 +106,6 @@ def unit_scale(observation: Shaped[Array, "*shape"]) -> Float[Array, "*shape"]:
     if observation.dtype == jnp.uint8:
         return observation.astype(jnp.float32) / 255
     return observation
-
-
-def _convolve(
-    layer: eqx.nn.Linear, x: Float[Array, "*batch h w d"], kernel: int, stride: int
-) -> Float[Array, "..."]:
-    """A convolution without padding.
-
-    Small kernels are patch extraction and a matmul. Where large ones overlap, the patches would
-    take several times the memory of the image; those frames are only met outside of scans.
-    """
-    if kernel <= 2 or stride >= kernel:
-        return affine(layer, _patches(x, kernel, stride))
-    batch, depth = x.shape[:-3], x.shape[-1]
-    weight = layer.weight.T.reshape(kernel, kernel, depth, -1)
-    y = jax.lax.conv_general_dilated(
-        x.reshape(-1, *x.shape[-3:]),
-        weight,
-        (stride, stride),
-        "VALID",
-        dimension_numbers=("NHWC", "HWIO", "NHWC"),
-    )
-    y = y.reshape(*batch, *y.shape[1:])
-    return y if layer.bias is None else y + jnp.broadcast_to(layer.bias, y.shape)
-
-
-def _patches(x: Float[Array, "*batch h w d"], kernel: int, stride: int) -> Float[Array, "..."]:
-    """The flattened window under each position of a convolution kernel, without padding."""
-    if stride == kernel:
-        return _tiles(x, kernel)
-    height, width = (size - kernel + 1 for size in x.shape[-3:-1])
-    windows = [
-        x[..., i : i + height : stride, j : j + width : stride, :]
-        for i in range(kernel)
-        for j in range(kernel)
-    ]
-    return jnp.concatenate(windows, axis=-1)
-
-
-def _tiles(x: Float[Array, "*batch h w d"], side: int) -> Float[Array, "..."]:
-    """Windows that do not overlap, flattened; what does not fill one is left out."""
-    *batch, height, width, depth = x.shape
-    rows, columns = height // side, width // side
-    x = x[..., : rows * side, : columns * side, :]
-    x = x.reshape(*batch, rows, side, columns, side, depth)
-    x = jnp.swapaxes(x, -4, -3)
-    return x.reshape(*batch, rows, columns, side * side * depth)
 
 
 def make_torso(

@@ -13,7 +13,17 @@ import latex2mathml.converter
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parent
-SHARED = ("results/*.png", "results/table.md", "benchmarks/peers/README.md", "examples/*.py")
+SHARED = (
+    "results/*.png",
+    "results/*.csv",
+    "results/table.md",
+    "results/cluster/*.csv",
+    "results/sweep-catch/*",
+    "results/wrappers/summary.csv",
+    "benchmarks/peers/README.md",
+    "benchmarks/results/*",
+    "examples/*.py",
+)
 MATH = re.compile(r"^```math\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 
 

@@ -73,7 +73,10 @@ class FakeRay:
         self.puts += 1
         return value
 
-    def wait(self, calls: list[Call], *, timeout: float) -> tuple[list[Call], list[Call]]:
+    def wait(
+        self, calls: list[Call], *, timeout: float, num_returns: int = 1
+    ) -> tuple[list[Call], list[Call]]:
+        del num_returns
         self.most = max(self.most, len(calls))
         chosen = self.choose(calls)
         return ([chosen] if chosen else []), calls

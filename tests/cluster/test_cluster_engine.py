@@ -54,6 +54,22 @@ def test_every_actor_is_learned_from(ray, credit):
     assert ray.killed == 3
 
 
+def test_what_was_begun_first_is_learned_from_first(ray, monkeypatch):
+    monkeypatch.setattr(ray, "wait", lambda calls, **_: (calls[::-1], []))  # all have arrived
+    streams = []
+    engine = ClusterEngine(cluster_config(actors=3), [0])
+    update = engine._learner.update
+    monkeypatch.setattr(
+        engine._learner,
+        "update",
+        lambda *batch: (streams.extend(u.stream for u in batch), update(*batch)),
+    )
+    for _ in range(6):
+        engine.step()
+    assert streams == [0, 1, 2, 0, 1, 2]
+    engine.close()
+
+
 def test_the_actors_of_a_batch_are_different_ones(ray, monkeypatch):
     batches = []
     engine = ClusterEngine(cluster_config(actors=3, actor_envs=2), [0])

@@ -185,12 +185,18 @@ class Crew:
         return self._published[1]
 
     def _receive(self) -> None:
-        """Waits a moment for actors, and looks at what one has sent."""
-        if not self._playing:  # all rest
+        """Waits a moment for actors, and looks at what has arrived, what was begun first first.
+
+        Ray names one of those that have arrived, whichever: the others would grow old.
+        """
+        refs = list(self._playing)
+        if not refs:  # all rest
             time.sleep(POLL_SECONDS)
             return
-        ready, _ = self._ray.wait(list(self._playing), timeout=POLL_SECONDS)
-        for ref in ready:
+        ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0)
+        if not ready:
+            ready, _ = self._ray.wait(refs, timeout=POLL_SECONDS)
+        for ref in sorted(ready, key=refs.index):
             order = self._playing.pop(ref)
             try:
                 trajectory = self._ray.get(ref)

@@ -51,6 +51,7 @@ def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> Clu
     envs = config.envs_per_actor
     learner = UnrollLearner(config, 0, streams=config.unrolls_per_update, stream_envs=envs)
     processes = [ActorProcess(config, envs, 0, s) for s in range(config.unrolls_per_update)]
+    weights = to_weights(learner.agent.network, 0)
     play_s = update_s = 0.0
     trajectory = None
     for number in range(warm_up + repeats):

@@ -5,8 +5,6 @@ slower. Large ones that overlap would take several times the memory of the image
 are convolutions forwards, and their gradients are written out, which halves the time of an update.
 """
 
-import functools
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -29,15 +27,17 @@ def convolve(
     return y if layer.bias is None else y + jnp.broadcast_to(layer.bias, y.shape)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
-def _overlapping(
+def _plain(
     x: Float[Array, "batch h w d"], weight: Float[Array, "kernel kernel d out"], stride: int
 ) -> Float[Array, "batch h_out w_out out"]:
     return _dense(x, weight, stride, "VALID")
 
 
+_overlapping = jax.custom_vjp(_plain, nondiff_argnums=(2,))
+
+
 def _forwards(x, weight, stride):
-    return _overlapping(x, weight, stride), (x, weight)
+    return _plain(x, weight, stride), (x, weight)
 
 
 def _backwards(stride, saved, g):

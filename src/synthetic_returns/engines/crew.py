@@ -172,7 +172,8 @@ class Crew:
         most = config.max_lag * config.unrolls_per_update
         now = time.monotonic()
         ready = [stream for stream in self._idle if self._members[stream].rests_until <= now]
-        for stream in ready[: most - len(self._playing) - len(self._arrived)]:
+        room = max(0, most - len(self._playing) - len(self._arrived))
+        for stream in ready[:room]:
             self._idle.remove(stream)
             member = self._members[stream]
             ref = member.handle.unroll.remote(self._publish(version), member.life)
@@ -222,7 +223,7 @@ class Crew:
         """Nothing that the actor plays from here on follows what it played before."""
         member = self._members[stream]
         member.life += 1
-        rest = min(REST_SECONDS * 2**member.failures, LONGEST_REST_SECONDS)
+        rest = min(REST_SECONDS * 2.0 ** min(member.failures, 30), LONGEST_REST_SECONDS)
         member.rests_until = time.monotonic() + rest
         member.failures += 1
         member.errors += not away

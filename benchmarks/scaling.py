@@ -147,9 +147,7 @@ def main() -> None:
     rows = []
     for actors in options.actors:
         found = measure(dataclasses.replace(config, actors=actors), options.seconds)
-        if (
-            not rows
-        ):  # what the first measurement takes longer is the messages; the others are checks
+        if not rows:  # what the first one takes longer are the messages; the others are checks
             whole_s = costs.unroll_steps * config.unrolls_per_update / found["steps_per_s"]
             receive_s = max(0.0, whole_s - costs.update_s) / config.unrolls_per_update
             costs = dataclasses.replace(costs, receive_s=receive_s)

@@ -120,10 +120,8 @@ def test_a_poisoned_unroll_is_dropped_counted_and_named(ray, caplog):
     with caplog.at_level(logging.WARNING):
         engine, report = run(cluster_config(actors=2), 10)
     assert report["actors/poisoned"] == 1
-    assert (
-        "actor 1 starts again in 0 s: its unroll was dropped: timestep.reward is nan at [3, 2]"
-        in (caplog.text)
-    )
+    assert "actor 1 starts again in 0 s: its unroll was dropped" in caplog.text
+    assert "timestep.reward is nan at [3, 2]" in caplog.text
     assert report["actors/delivering"] == 2
     assert np.isfinite(report["loss/total"])
     weights = [x for p, x in arrays(engine.snapshot(0)).items() if "weight" in p]

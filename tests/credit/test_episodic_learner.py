@@ -1,4 +1,4 @@
-"""The episodic learner finds contributions that are known, and every named choice does its part."""
+"""The episodic learner finds contributions that are known, and trusts itself no further."""
 
 import dataclasses
 
@@ -10,49 +10,18 @@ import pytest
 
 from synthetic_returns.credit.episodes import Episode
 from synthetic_returns.credit.episodic import EpisodicLearner
-from synthetic_returns.credit.episodic_model import EpisodicModel
 from synthetic_returns.credit.episodic_state import return_over
-from synthetic_returns.credit.options import EpisodicOptions
-
-KINDS = 4
-TRUE = np.array([1.0, 0.0, -1.0, 0.5], np.float32)  # what a state of each kind contributes
-LENGTH = 8
-SMALL = EpisodicOptions(
-    encoder_sizes=(32,),
-    head_sizes=(32,),
-    slots=256,
-    batch_size=32,
-    updates_per_episode=0.5,
-    learning_rate=3e-3,
-    horizon=1,
+from tests.credit.known_contributions import (
+    KINDS,
+    LENGTH,
+    SMALL,
+    TRUE,
+    contributions,
+    make_episodes,
+    make_learner,
+    predict,
+    trained,
 )
-
-
-def make_episodes(seed, number, contribution=TRUE, noise=0.0, scale=1.0):
-    """States of random kinds; the last step pays what all the states before it contributed."""
-    rng = np.random.default_rng(seed)
-    for _ in range(number):
-        kinds = rng.integers(KINDS, size=LENGTH)
-        reward = np.zeros(LENGTH, np.float32)
-        reward[-1] = contribution[kinds[:-1]].sum() + noise * rng.normal()
-        yield Episode(np.eye(KINDS, dtype=np.float32)[kinds], scale * reward)
-
-
-def make_learner(options=SMALL, seed=0):
-    return EpisodicLearner((KINDS,), LENGTH, options, key=jax.random.key(seed))
-
-
-def trained(options=SMALL, batches=60, **problem):
-    learner = make_learner(options)
-    for batch in range(batches):
-        learner.learn(make_episodes(batch, 16, **problem))
-    return learner
-
-
-def contributions(learner):
-    """What each kind of state contributes, relative to their mean: that is all the data tell."""
-    c = np.asarray(learner.contributions(jnp.eye(KINDS)))
-    return c - c.mean()
 
 
 def test_true_contributions_are_found():
@@ -62,17 +31,6 @@ def test_true_contributions_are_found():
     report = learner.report()
     assert report["explained_variance_open"] > 0.7
     assert report["buffer_episodes"] == SMALL.slots
-
-
-def test_the_gate_opens_where_the_reward_is_uncertain():
-    learner = trained(noise=0.5)
-    episodes = list(make_episodes(1000, 20))
-    observation = jnp.asarray(np.stack([episode.observation for episode in episodes], axis=1))
-    state = learner.state
-    valid = jnp.ones(observation.shape[:2], bool)
-    g = state.model.predict(observation, valid, state.gate_scale).g
-    assert np.mean(g[-1]) > 0.7
-    assert np.mean(g[:-1]) < 0.1
 
 
 def test_noise_is_not_trusted():
@@ -167,88 +125,6 @@ def test_blame_can_be_dearer_than_credit():
     assert -blame[2] > 2 * abs(blame[0])
 
 
-# One choice at a time, on the model alone.
-
-
-def make_model(**choices):
-    options = dataclasses.replace(SMALL, **choices)
-    model = EpisodicModel((KINDS,), LENGTH, options, key=jax.random.key(1))
-    return jax.tree.map(lambda x: 2 * x if eqx.is_array(x) else x, model)
-
-
-def make_batch(seed=0, batch=3):
-    rng = np.random.default_rng(seed)
-    observation = jnp.asarray(rng.normal(size=(LENGTH, batch, KINDS)), jnp.float32)
-    length = rng.integers(LENGTH // 2, LENGTH + 1, batch)
-    return observation, jnp.asarray(np.arange(LENGTH)[:, None] < length)
-
-
-def predict(model, observation, valid):
-    return eqx.filter_jit(lambda m: m.predict(observation, valid, jnp.ones(())))(model)
-
-
-def test_g_and_b_may_see_the_time_alone_and_the_end():
-    (observation, _), (other, _) = make_batch(0), make_batch(1)
-    valid = jnp.asarray(np.arange(LENGTH)[:, None] < np.array([LENGTH, 5, 3]))
-    blind, seeing = make_model(current="time", end=True), make_model(end=True)
-    one, two = (predict(blind, x, valid) for x in (observation, other))
-    for name in ("b", "variance"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    assert np.any(one.c != two.c)
-    # The same time in another episode: told apart only where one of them ends.
-    np.testing.assert_array_equal(one.b[:2, 0], one.b[:2, 2])
-    assert one.b[2, 0] != one.b[2, 2]
-    assert one.b[4, 0] != one.b[4, 1]
-    assert np.any(predict(seeing, observation, valid).b != predict(seeing, other, valid).b)
-    with pytest.raises(ValueError, match=r"current is 'time' and time_features is False"):
-        make_model(current="time", time_features=False)
-
-
-def memory_gradient(model):
-    """Of the sum of what the memory predicts."""
-    observation, valid = make_batch()
-
-    @eqx.filter_jit
-    @eqx.filter_grad
-    def gradient(model):
-        memory = model.predict(observation, valid, jnp.ones(())).memory
-        return jnp.sum(jnp.square(memory - 1))
-
-    return gradient(model)
-
-
-def any_gradient(tree):
-    return any(np.any(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array)))
-
-
-@pytest.mark.parametrize("two_stage", [True, False])
-def test_the_memory_is_the_gated_sum_over_earlier_states(two_stage):
-    model = make_model(centred=False, time_features=False, gate="sigmoid", two_stage=two_stage)
-    observation, valid = make_batch()
-    got = predict(model, observation, valid)
-    c = np.asarray(model.contribution(observation), np.float64)
-    current = model.encoder(observation)
-    g = np.asarray(jax.nn.sigmoid(model.g(current)))
-    origin = np.asarray(model.offset(current)) if two_stage else np.zeros_like(g)
-    for t in range(LENGTH):
-        want = g[t] * ((c * np.asarray(valid))[:t].sum(axis=0) - origin[t])
-        rows = np.asarray(valid[t])
-        np.testing.assert_allclose(got.memory[t][rows], want[rows], rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("centred", [True, False])
-def test_centred(centred):
-    observation, valid = make_batch()
-    model = make_model(centred=centred)
-    prediction = predict(model, observation, valid)
-    mean = np.asarray(prediction.c)[np.asarray(valid)].mean()
-    assert (abs(mean) < 1e-5) == centred
-    learner = make_learner(dataclasses.replace(SMALL, centred=centred, trust=False))
-    moved = eqx.tree_at(lambda s: s.c_rest, learner.state, jnp.array(7.0))
-    shift = learner.state.contribution(observation) - moved.contribution(observation)
-    np.testing.assert_allclose(shift, 7 * learner.state.reward_scale if centred else 0, rtol=1e-4)
-
-
 def test_new_episodes_are_centred_as_the_model_was_trained():
     """A policy that has settled makes episodes that are all alike; centred by their own mean,
     they would say that the model predicts nothing."""
@@ -288,35 +164,6 @@ def test_sparsity():
         noise[sparsity] = np.ptp(c[1:])
         assert c[0] - c[1:].mean() == pytest.approx(2, abs=0.2)
     assert noise[0.3] < 0.6 * noise[0.0]
-
-
-@pytest.mark.parametrize("encoder_gradient", [True, False])
-def test_encoder_gradient(encoder_gradient):
-    gradient = memory_gradient(make_model(encoder_gradient=encoder_gradient))
-    assert any_gradient(gradient.encoder) == encoder_gradient
-    assert any_gradient(gradient.c)
-
-
-@pytest.mark.parametrize("gate", ["sigmoid", "variance"])
-def test_gate(gate):
-    """The sigmoid gate learns from the memory's error; the variance gate only from b's."""
-    gradient = memory_gradient(make_model(gate=gate))
-    assert any_gradient(gradient.g) == (gate == "sigmoid")
-    observation, valid = make_batch()
-    g = predict(make_model(gate=gate), observation, valid).g
-    assert np.all((g >= 0) & (g <= 1))
-
-
-@pytest.mark.parametrize("time_features", [True, False])
-def test_time_features(time_features):
-    """Told the time, b and g change while the state does not; c never knows it."""
-    observation = jnp.ones((LENGTH, 1, KINDS))
-    model = make_model(time_features=time_features)
-    got = predict(model, observation, jnp.ones((LENGTH, 1), bool))
-    for output in (got.b, got.variance):
-        distinct = len(np.unique(np.round(output, 5)))
-        assert distinct == (LENGTH if time_features else 1)
-    assert len(np.unique(np.round(got.c, 5))) == 1
 
 
 @pytest.mark.parametrize("two_stage", [True, False])
@@ -359,14 +206,6 @@ def test_horizon(horizon):
     assert np.mean(b) == pytest.approx(expected, abs=1.5)
 
 
-def test_a_variance_gate_in_one_stage_is_refused():
-    with pytest.raises(ValueError, match=r"variance.*two_stage is False.*use gate 'sigmoid'"):
-        EpisodicOptions(two_stage=False)
-
-
-# The learner around it.
-
-
 def updates(learner):
     return int(learner.state.optimizer[0].count)
 
@@ -376,19 +215,6 @@ def test_as_many_updates_as_the_episodes_are_worth():
     for batch, total in enumerate([0, 1, 2, 2, 4]):  # 0.8, 1.6, 2.4, 2.4, 4.0 updates
         learner.learn(make_episodes(batch, [2, 2, 2, 0, 4][batch]))
         assert updates(learner) == total
-
-
-def test_padding_teaches_nothing():
-    """Short episodes beside long ones: what stands behind their end has no effect."""
-    model = make_model()
-    observation, valid = make_batch()
-    assert not np.all(valid)
-    junk = jnp.where(valid[..., None], observation, 9.0)
-    one, two = predict(model, observation, valid), predict(model, junk, valid)
-    for name in ("c", "b", "memory"):
-        a, b = (np.asarray(getattr(x, name))[np.asarray(valid)] for x in (one, two))
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-    assert one.c_mean == pytest.approx(float(two.c_mean), rel=1e-5)
 
 
 def test_a_snapshot_goes_on_like_the_original():

@@ -66,11 +66,10 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     assert_close(last.c, np.append(c[:-1], 0))  # a terminal state earns nothing
     assert np.isnan([last.g[-1], last.b[-1]]).all()
     assert np.all((last.g[:-1] >= 0) & (last.g[:-1] <= 1))
-    b = credit.model.predict(
-        jnp.asarray(last.observation)[:, None], jnp.ones((11, 1), bool), credit.gate_scale
-    ).b
+    valid = jnp.ones((11, 1), bool)
+    b = credit.model.predict(jnp.asarray(last.observation)[:, None], valid, credit.gate_scale).b
     # In units of reward: standardised, it is what the model says.
-    assert_close(credit.standardised(jnp.asarray(last.b[:-1])), b[:-1, 0])
+    assert_close(credit.standardised(jnp.asarray(last.b)[:, None], valid)[:-1], b[:-1])
 
 
 def test_recording_changes_no_result(recorded, tmp_path):

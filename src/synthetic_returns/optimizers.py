@@ -1,15 +1,19 @@
-"""Adam for programs that let JAX refuse to mix dtypes."""
+"""Adam for programs that let JAX refuse to mix dtypes, and one that does not drift."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import optax
 
-__all__ = ["adam"]
+__all__ = ["SteadyState", "adam", "steady_adam"]
+
+MEMORY = 0.999  # decay of Adam's mean square
+UNSETTLED = 1_000  # updates, the length of that memory, whose gradients are those of a beginner
 
 
 def adam(
-    learning_rate: float | optax.Schedule, *, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+    learning_rate: float | optax.Schedule, *, b1: float = 0.9, b2: float = MEMORY, eps: float = 1e-8
 ) -> optax.GradientTransformation:
     """Adam, with epsilon added to the root.
 
@@ -23,3 +27,43 @@ def adam(
             return inner.update(updates, state, params)
 
     return optax.GradientTransformation(inner.init, update)
+
+
+class SteadyState(NamedTuple):
+    """Adam's state, and the mean squares that the steps are measured by."""
+
+    adam: Any
+    largest: Any
+
+
+def steady_adam(learning_rate: float) -> optax.GradientTransformation:
+    """Adam, whose steps stay small where gradients have become small.
+
+    Adam divides by the size of recent gradients: once there is nothing left to learn, it makes
+    steps of noise as large as those that learned. Here, as in AMSGrad, the divisor is the largest
+    that there was; but not in the first updates, whose gradients, of a model that knows nothing,
+    would slow down all later ones.
+    """
+    inner = adam(learning_rate, b2=MEMORY)
+
+    def init(params: Any) -> SteadyState:
+        return SteadyState(inner.init(params), jax.tree.map(jnp.zeros_like, params))
+
+    def update(updates: Any, state: SteadyState, params: Any = None) -> tuple[Any, SteadyState]:
+        updates, adam_state = inner.update(updates, state.adam, params)
+        count, nu = adam_state[0].count.astype(jnp.float32), adam_state[0].nu
+        square = jax.tree.map(lambda x: x / (1 - jnp.power(MEMORY, count)), nu)
+        largest = jax.tree.map(
+            lambda old, now: jnp.where(count > UNSETTLED, jnp.maximum(old, now), now),
+            state.largest,
+            square,
+        )
+        updates = jax.tree.map(
+            lambda x, now, most: x * jnp.sqrt(now / jnp.maximum(most, 1e-30)),
+            updates,
+            square,
+            largest,
+        )
+        return updates, SteadyState(adam_state, largest)
+
+    return optax.GradientTransformation(init, update)

@@ -137,15 +137,14 @@ FAST_SKIING = FAST_ATARI | {
     "last_reward": 0.0,
     # Who turns at random skis across the slope, and passes hardly a gate. Who mostly keeps the
     # heading passes some, now more, now fewer: only runs that differ tell what a gate is worth.
-    "habit": 0.9,
+    "habit": 0.98,
     "entropy_cost": 0.02,
     "episodic": EpisodicOptions(
-        # The skier between two flags: a pattern of 24 x 24 pixels, wherever it is.
-        channels=(16, 32, 32),
-        patches=(4, 2),
-        kernel=3,
-        pool=True,
-        encoder_sizes=(64,),
+        # The skier is always at one height: what is around it there, and no convolutions.
+        rows=(2, 14),
+        channels=(),
+        patches=(),
+        encoder_sizes=(256, 64),
         # What the display shows is cut off, and b could not see it either way.
         current="time",
         end=True,
@@ -153,12 +152,12 @@ FAST_SKIING = FAST_ATARI | {
         truncated_reward=-10_000.0,
         # Hits and misses add up to 20, so either could be credited. Credit for misses alone
         # would teach the agent not to ski on.
-        negative_cost=5.0,
+        negative_cost=3.0,
         trust_from=0.5,
         every=2,
-        slots=256,
+        slots=1024,
         batch_size=8,
-        updates_per_episode=1.0,
+        updates_per_episode=3.0,
         warmup=64,
         save_episodes=False,
     ),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.learner import make_optimizer
+from synthetic_returns.optimizers import adam, steady_adam
 from synthetic_returns.presets import preset
 
 PAPER = preset("chain", "paper")
@@ -15,7 +16,10 @@ PAPER = preset("chain", "paper")
 
 def steps(config, gradients):
     """The updates that gradients of one parameter lead to."""
-    optimizer = make_optimizer(config)
+    return steps_of(make_optimizer(config), gradients)
+
+
+def steps_of(optimizer, gradients):
     state = optimizer.init(jnp.zeros(()))
     updates = []
     for gradient in gradients:
@@ -73,3 +77,21 @@ def test_gradients_are_clipped_by_their_common_norm(limit, seen):
     update: Any = optimizer.update(gradient, optimizer.init(gradient))[0]
     got = np.array([update["a"][0], update["b"]])  # -lr / sqrt(eps) = -1 times the gradient
     np.testing.assert_allclose(got, -np.array([3, 4]) * seen / 5, rtol=1e-5)
+
+
+def test_steady_adam_makes_small_steps_where_gradients_have_become_small():
+    """Gradients of size 1, then of 0.01: Adam's own steps would be as large as before, once its
+    mean square has forgotten the large ones."""
+    sizes = np.where(np.arange(9_000) < 2_000, 1.0, 0.01)
+    np.testing.assert_allclose(steps_of(steady_adam(1.0), sizes)[-1], -0.01, rtol=0.1)
+    assert steps_of(adam(1.0), sizes)[-1] < -0.3
+
+
+def test_steady_adam_forgets_the_gradients_of_the_beginning():
+    """Ten gradients of size 100 and then ones of size 1; AMSGrad would keep to steps of 0.01."""
+    sizes = np.where(np.arange(9_000) < 10, 100.0, 1.0)
+    assert steps_of(steady_adam(1.0), sizes)[-1] < -0.1
+
+
+def test_steady_adam_is_adam_while_gradients_are_alike():
+    np.testing.assert_allclose(steps_of(steady_adam(1.0), [0.1] * 3), -np.ones(3), rtol=1e-4)

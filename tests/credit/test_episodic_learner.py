@@ -150,7 +150,7 @@ def test_evidence_of_long_ago_counts_where_nothing_is_left_to_predict():
     usual = Episode(np.eye(KINDS, dtype=np.float32)[kinds], np.eye(LENGTH, dtype=np.float32)[-1])
     for _ in range(400):
         learner.learn([usual])
-    assert float(learner.state.evidence[1]) > 0.012 * before
+    assert float(learner.state.evidence[1]) > 0.005 * before  # 0.98^400 would be 0.0003
 
 
 def test_sparsity():

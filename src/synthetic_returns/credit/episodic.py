@@ -13,7 +13,7 @@ from synthetic_returns.credit.episodes import Episode, EpisodeBuffer, bucket, th
 from synthetic_returns.credit.episodic_model import EpisodicModel
 from synthetic_returns.credit.episodic_state import EpisodicState, examine, train
 from synthetic_returns.credit.options import EpisodicOptions
-from synthetic_returns.optimizers import adam
+from synthetic_returns.optimizers import steady_adam
 from synthetic_returns.types import Key
 
 __all__ = ["EpisodicLearner"]
@@ -56,13 +56,13 @@ class EpisodicLearner:
         model = EpisodicModel(
             observation_shape, longest, options, key=model_key, encoder=encoder, dtype=dtype
         )
-        optimizer = adam(options.learning_rate).init(eqx.filter(model, eqx.is_array))
+        optimizer = steady_adam(options.learning_rate).init(eqx.filter(model, eqx.is_array))
         self.options = options
         self.state = EpisodicState(
             model=model,
             optimizer=optimizer,
-            reward_mean=jnp.zeros(()),
-            reward_square=jnp.ones(()),
+            reward_mean=jnp.zeros(2 if options.end else 1),
+            reward_variance=jnp.ones(()),
             c_mean=jnp.zeros(()),
             c_rest=jnp.zeros(()),
             gate_scale=jnp.ones(()),

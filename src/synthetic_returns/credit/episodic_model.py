@@ -73,6 +73,8 @@ class EpisodicModel(eqx.Module):
             one of the kind and size that the options say unless given.
           dtype: of the observations that the encoder gets.
         """
+        if options.rows is not None:
+            observation_shape = _cropped_shape(observation_shape, options.rows)
         encoder_key, c_key, b_key, g_key, offset_key = jax.random.split(key, 5)
         if encoder is None:
             encoder = make_torso(
@@ -102,7 +104,7 @@ class EpisodicModel(eqx.Module):
 
     def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """``c`` of any states, before centring."""
-        return self.c(self.encoder(observation))
+        return self.c(self._features(observation))
 
     def predict(
         self,
@@ -119,7 +121,7 @@ class EpisodicModel(eqx.Module):
           gate_scale: the variance at which the variance gate is fully open.
           c_mean: the mean of c, for centring; None takes that of these episodes.
         """
-        features = self.encoder(observation)
+        features = self._features(observation)
         past = features if self.options.encoder_gradient else jax.lax.stop_gradient(features)
         c = self.c(past)
         c_mean = masked_mean(c, valid) if c_mean is None else c_mean
@@ -145,6 +147,11 @@ class EpisodicModel(eqx.Module):
             c=c, g=g, b=b, c_mean=c_mean, c_rest=c_rest, memory=g * c_sum_tm1, variance=variance
         )
 
+    def _features(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch features"]:
+        if self.options.rows is not None:
+            observation = observation[..., slice(*self.options.rows), :, :]
+        return self.encoder(observation)
+
     def _current(
         self, features: Float[Array, "time batch features"], valid: Bool[Array, "time batch"]
     ) -> Float[Array, "time batch current"]:
@@ -163,6 +170,16 @@ def last_valid(valid: Bool[Array, "time batch"]) -> Bool[Array, "time batch"]:
     """The last step of each episode."""
     goes_on = jnp.concatenate([valid[1:], jnp.zeros_like(valid[:1])])
     return valid & ~goes_on
+
+
+def _cropped_shape(shape: tuple[int, ...], rows: tuple[int, int]) -> tuple[int, ...]:
+    """The shape of the part of an image that is seen."""
+    if len(shape) != 3 or rows[1] > shape[0]:
+        raise ValueError(
+            f"rows is {rows} and an observation has shape {shape}; rows are for images of shape "
+            "(height, width, channels), and must lie within the height: use None to see all."
+        )
+    return (rows[1] - rows[0], *shape[1:])
 
 
 def _feature_size(

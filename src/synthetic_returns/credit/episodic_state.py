@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from synthetic_returns.averages import explained_variance, masked_mean
 from synthetic_returns.credit.episodic_model import EpisodicModel, last_valid
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.optimizers import adam
+from synthetic_returns.optimizers import steady_adam
 
 __all__ = ["EpisodicState", "examine", "return_over", "train"]
 
@@ -25,8 +25,9 @@ class EpisodicState(eqx.Module):
     Attributes:
       model: c, g and b.
       optimizer: Adam's state.
-      reward_mean: running mean of the rewards.
-      reward_square: running mean of their squares.
+      reward_mean: running mean of the rewards; if the model is told which is the last of an
+        episode, that of the others and that of the last ones.
+      reward_variance: running mean of their squared distance from it.
       c_mean: running mean of c.
       c_rest: running median of c: the contribution of an ordinary state, which counts as none.
       gate_scale: running maximum of the variance that b leaves; where the gate is fully open.
@@ -41,8 +42,8 @@ class EpisodicState(eqx.Module):
 
     model: EpisodicModel
     optimizer: optax.OptState
-    reward_mean: Float[Array, ""]
-    reward_square: Float[Array, ""]
+    reward_mean: Float[Array, "kinds"]
+    reward_variance: Float[Array, ""]
     c_mean: Float[Array, ""]
     c_rest: Float[Array, ""]
     gate_scale: Float[Array, ""]
@@ -57,13 +58,25 @@ class EpisodicState(eqx.Module):
         """The unit in which the model measures rewards."""
         if not self.model.options.standardise:
             return jnp.ones(())
-        return jnp.sqrt(jnp.maximum(self.reward_square - jnp.square(self.reward_mean), 1e-6))
+        return jnp.sqrt(jnp.maximum(self.reward_variance, 1e-6))
 
-    def standardised(self, reward: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-        """Rewards in the model's units."""
+    def usual_reward(self, valid: Bool[Array, "time batch"]) -> Float[Array, "time batch"]:
+        """What the model measures the reward of each step from.
+
+        A last reward like Skiing's, far from all others, would else make up most of the variance,
+        and b take long to learn what a mean says.
+        """
         if not self.model.options.standardise:
-            return reward
-        return (reward - self.reward_mean) / self.reward_scale
+            return jnp.zeros(valid.shape)
+        if not self.model.options.end:
+            return jnp.full(valid.shape, self.reward_mean[0])
+        return jnp.where(last_valid(valid), self.reward_mean[1], self.reward_mean[0])
+
+    def standardised(
+        self, reward: Float[Array, "time batch"], valid: Bool[Array, "time batch"]
+    ) -> Float[Array, "time batch"]:
+        """Rewards in the model's units."""
+        return (reward - self.usual_reward(valid)) / self.reward_scale
 
     @property
     def trust(self) -> Float[Array, ""]:
@@ -108,8 +121,7 @@ class EpisodicState(eqx.Module):
         prediction = self.model.predict(
             observation[::every], valid[::every], self.gate_scale, self.c_mean
         )
-        mean = self.reward_mean if self.model.options.standardise else jnp.zeros(())
-        b = prediction.b * self.reward_scale + mean
+        b = prediction.b * self.reward_scale + self.usual_reward(valid[::every])
         r_hat = b + prediction.memory * self.reward_scale
         g, b, r_hat = (jnp.repeat(x, every, axis=0)[: len(valid)] for x in (prediction.g, b, r_hat))
         return Explanation(c=self.contribution(observation), g=g, b=b, r_hat=r_hat)
@@ -135,15 +147,14 @@ def train(
     valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
     reward = return_over(reward, state.model.options.horizon)
     track = functools.partial(_track, count=state.updates)
-    state = eqx.tree_at(
-        lambda s: (s.reward_mean, s.reward_square),
-        state,
-        (
-            track(state.reward_mean, masked_mean(reward, valid)),
-            track(state.reward_square, masked_mean(jnp.square(reward), valid)),
-        ),
-    )
-    target = state.standardised(reward)
+    kinds = [valid]
+    if state.model.options.end:
+        kinds = [valid & ~last_valid(valid), last_valid(valid)]
+    mean = track(state.reward_mean, jnp.stack([masked_mean(reward, kind) for kind in kinds]))
+    state = eqx.tree_at(lambda s: s.reward_mean, state, mean)
+    spread = masked_mean(jnp.square(reward - state.usual_reward(valid)), valid)
+    state = eqx.tree_at(lambda s: s.reward_variance, state, track(state.reward_variance, spread))
+    target = state.standardised(reward, valid)
 
     def loss(model: EpisodicModel):
         prediction = model.predict(observation, valid, state.gate_scale)
@@ -167,7 +178,9 @@ def train(
         return total, prediction
 
     grads, prediction = eqx.filter_grad(loss, has_aux=True)(state.model)
-    updates, optimizer = adam(state.model.options.learning_rate).update(grads, state.optimizer)
+    updates, optimizer = steady_adam(state.model.options.learning_rate).update(
+        grads, state.optimizer
+    )
     variance = jnp.where(valid, prediction.variance, 0)
     metrics = {
         "explained_variance": explained_variance(target - prediction.b, prediction.memory, valid),
@@ -182,7 +195,7 @@ def train(
         model=eqx.apply_updates(state.model, updates),
         optimizer=optimizer,
         reward_mean=state.reward_mean,
-        reward_square=state.reward_square,
+        reward_variance=state.reward_variance,
         c_mean=track(state.c_mean, prediction.c_mean),
         c_rest=track(state.c_rest, prediction.c_mean + prediction.c_rest),
         gate_scale=track(state.gate_scale, jnp.max(variance)),
@@ -207,7 +220,7 @@ def examine(
     reward = return_over(reward, state.model.options.horizon)
     # Centred by what training centred with: new episodes are not like the buffer's mixture.
     prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
-    residual = state.standardised(reward) - prediction.b
+    residual = state.standardised(reward, valid) - prediction.b
     unit = jnp.square(state.reward_scale)  # it changes, and evidence of all times is averaged
     seen = unit * jnp.stack(
         [

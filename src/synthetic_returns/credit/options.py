@@ -52,6 +52,9 @@ class EpisodicOptions:
     """Keep every n-th state of an episode, with the sum of the rewards from it to the next one
     kept; c of a state then stands for n of them. For long episodes."""
 
+    rows: tuple[int, int] | None = None
+    """The first row of an image that the model sees and the first that it does not; all unless
+    given. For tasks in which what matters is always at one height."""
     channels: tuple[int, ...] = ()
     """Output channels of the encoder's convolutions; without any, it is an MLP."""
     patches: tuple[int, ...] = ()
@@ -86,6 +89,11 @@ class EpisodicOptions:
         check_positive("every", self.every)
         check_positive("horizon", self.horizon)
         check_positive("warmup", self.warmup)
+        if self.rows is not None and not 0 <= self.rows[0] < self.rows[1]:
+            raise ValueError(
+                f"rows is {self.rows}; it has to be the first row that the model sees and the "
+                "first that it does not."
+            )
         if self.current == "time" and not self.time_features:
             raise ValueError(
                 "current is 'time' and time_features is False; g and b would see nothing: set "

@@ -38,11 +38,11 @@ class Skiing(Atari):
 
     game: Annotated[str, tyro.conf.Suppress] = "skiing"
     """The name of the ROM."""
-    height: int = 105
+    height: int = 53
     """Rows of a frame, before cropping."""
     width: int = 80
     """Columns of a frame, before cropping."""
-    rows: tuple[int, int] | None = (12, 92)
+    rows: tuple[int, int] | None = (6, 46)
     """First row that is shown and the first that is not; None shows the display too."""
     frames: int = 2
     """Newest frames in one observation."""

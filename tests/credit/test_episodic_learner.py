@@ -57,6 +57,22 @@ def test_the_unit_of_reward_does_not_matter():
     assert np.max(np.abs(contributions(raw) / 1000 - contributions(one))) > 0.4
 
 
+def test_a_last_reward_far_from_all_others_has_a_mean_of_its_own():
+    """Else most of the variance is between the two kinds of reward, and c has to wait for b."""
+    far = [Episode(e.observation, e.reward - 100 * np.eye(LENGTH, dtype=np.float32)[-1])
+           for e in make_episodes(0, 32)]  # fmt: skip
+    rewards = np.stack([episode.reward for episode in far])
+    told = make_learner(dataclasses.replace(SMALL, end=True, batch_size=512))
+    told.learn(far)
+    mean = told.state.reward_mean
+    np.testing.assert_allclose(mean, [0, rewards[:, -1].mean()], rtol=0.01)
+    assert told.state.reward_scale == pytest.approx(rewards[:, -1].std() / LENGTH**0.5, rel=0.2)
+    untold = make_learner(dataclasses.replace(SMALL, batch_size=512))
+    untold.learn(far)
+    np.testing.assert_allclose(untold.state.reward_mean, [rewards.mean()], rtol=0.01)
+    assert untold.state.reward_scale == pytest.approx(rewards.std(), rel=0.05)
+
+
 def test_nothing_is_paid_before_enough_is_explained():
     """Noise of the size of the signal: half can be explained, and so no more is ever trusted."""
     demanding = dataclasses.replace(SMALL, trust_from=0.9)

@@ -92,28 +92,28 @@ def find_task(name: str) -> Task:
 
 
 def _gymnasium_task(name: str, env_id: str) -> Task:
-    return Task(
-        name=name,
-        description=f"the Gymnasium environment {env_id}",
-        entry_point="synthetic_returns.envs.gymnasium_task:GymnasiumTask",
-        random_return=UNKNOWN,
-        optimal_return=UNKNOWN,
-        events={},
-        defaults={"env_id": env_id},
-    )
+    entry_point = "synthetic_returns.envs.gymnasium_task:GymnasiumTask"
+    return _unmeasured(name, f"the Gymnasium environment {env_id}", entry_point, env_id=env_id)
 
 
 def _atari_task(name: str, game: str) -> Task:
     """``ale:MsPacman`` is the ROM ms_pacman."""
     rom = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", game).lower()
+    return _unmeasured(
+        name, f"the Atari game {game}", "synthetic_returns.envs.atari:Atari", game=rom
+    )
+
+
+def _unmeasured(name: str, description: str, entry_point: str, **defaults: str) -> Task:
+    """A task of which nothing is known but what it is."""
     return Task(
         name=name,
-        description=f"the Atari game {game}",
-        entry_point="synthetic_returns.envs.atari:Atari",
+        description=description,
+        entry_point=entry_point,
         random_return=UNKNOWN,
         optimal_return=UNKNOWN,
         events={},
-        defaults={"game": rom},
+        defaults=defaults,
     )
 
 

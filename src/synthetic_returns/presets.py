@@ -73,7 +73,14 @@ FAST_KEY: dict[str, Any] = FAST | {"entropy_cost": 0.03}
 
 PAPER_ATARI: dict[str, Any] = PAPER | {
     # The frames of IMPALA, on which the paper is silent.
-    "task": {"height": 84, "width": 84, "rows": None, "frames": 4, "frame_skip": 4},
+    "task": {
+        "height": 84,
+        "width": 84,
+        "rows": None,
+        "invert": False,
+        "frames": 4,
+        "frame_skip": 4,
+    },
     "engine": "local",
     "actors": 2,
     "devices": 1,
@@ -137,8 +144,16 @@ FAST_SKIING = FAST_ATARI | {
     "last_reward": 0.0,
     # Who turns at random skis across the slope, and passes hardly a gate. Who mostly keeps the
     # heading passes some, now more, now fewer: only runs that differ tell what a gate is worth.
-    "habit": 0.98,
+    "habit": 0.95,
     "entropy_cost": 0.02,
+    # A gate is twelve steps away, and how to get there takes many small updates to learn.
+    "num_envs": 16,
+    "unroll_length": 10,
+    "learning_rate": 1e-3,
+    "discount": 0.97,
+    # Where the flags are, not only that there are some: the last layer keeps 5 x 10 places.
+    "channels": (16, 32),
+    "patches": (4, 2),
     "episodic": EpisodicOptions(
         # The skier is always at one height: what is around it there, and no convolutions.
         rows=(2, 14),
@@ -153,7 +168,7 @@ FAST_SKIING = FAST_ATARI | {
         # Hits and misses add up to 20, so either could be credited. Credit for misses alone
         # would teach the agent not to ski on.
         negative_cost=3.0,
-        trust_from=0.5,
+        trust_from=0.4,
         every=2,
         slots=1024,
         batch_size=8,

@@ -53,6 +53,15 @@ def test_tasks_show_what_they_say(name):
     assert np.any(later[..., 1] != later[..., 0])
 
 
+def test_frames_can_be_inverted():
+    dark, light = (
+        play(Skiing(invert=invert), lambda t, rng: NOOP, steps=3)[-1].observation.astype(int)
+        for invert in (True, False)
+    )
+    np.testing.assert_array_equal(dark + light, 255)
+    assert np.median(dark) < 30  # snow
+
+
 def test_never_turning_misses_eleven_gates():
     """What is read off the display agrees with what the game charges for."""
     played = play(Skiing(), lambda t, rng: NOOP)

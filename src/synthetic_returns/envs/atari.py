@@ -45,6 +45,8 @@ class Atari(HostTask):
     """Newest frames in one observation."""
     frame_skip: int = 4
     """Frames of the emulator for each step; the action is repeated in them."""
+    invert: bool = False
+    """Show how dark a pixel is, for games on a bright ground: what is empty is then 0."""
     sticky: float = 0.0
     """The chance that the emulator repeats the last action for another frame."""
     noop_max: int = 30
@@ -173,7 +175,8 @@ class AtariEnvironments(HostEnvironments):
 
     def _observation(self, frames: np.ndarray) -> np.ndarray:
         rows, columns = self.task._shown
-        return np.ascontiguousarray(np.moveaxis(frames[:, :, rows, columns], 1, -1))
+        shown = np.ascontiguousarray(np.moveaxis(frames[:, :, rows, columns], 1, -1))
+        return 255 - shown if self.task.invert else shown
 
 
 def rom_of(game: str) -> Any:

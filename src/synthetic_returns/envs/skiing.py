@@ -1,8 +1,8 @@
 """Skiing: pass twenty gates on the way down, as fast as you can; misses are paid at the end.
 
-Observation: the course without the display above it, which shows the clock and how many gates are
-  left to pass: a model that can read these explains the final reward without knowing what earned
-  it. ``rows=None`` shows the whole frame.
+Observation: how dark the course is, without the display above it, which shows the clock and how
+  many gates are left to pass: a model that can read these explains the final reward without
+  knowing what earned it. ``rows=None`` shows the whole frame.
 Actions: 0 keeps the heading, 1 turns right, 2 turns left. The game turns the skier by one notch in
   about eight frames, so that is the length of a step.
 Reward: minus the hundredths of a second that passed, and, with the last step, -500 for every gate
@@ -48,6 +48,8 @@ class Skiing(Atari):
     """Newest frames in one observation."""
     frame_skip: int = 8
     """Frames of the emulator for each step; the action is repeated in them."""
+    invert: bool = True
+    """Show how dark a pixel is: snow is then nearly 0."""
     max_frames: int = 18_200
     """Frames after which an episode is cut off; the game stops at 18,000 by itself."""
 

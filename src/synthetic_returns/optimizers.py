@@ -49,9 +49,10 @@ def steady_adam(learning_rate: float) -> optax.GradientTransformation:
     def init(params: Any) -> SteadyState:
         return SteadyState(inner.init(params), jax.tree.map(jnp.zeros_like, params))
 
-    def update(updates: Any, state: SteadyState, params: Any = None) -> tuple[Any, SteadyState]:
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, SteadyState]:
         updates, adam_state = inner.update(updates, state.adam, params)
-        count, nu = adam_state[0].count.astype(jnp.float32), adam_state[0].nu
+        moments: Any = adam_state
+        count, nu = moments[0].count.astype(jnp.float32), moments[0].nu
         square = jax.tree.map(lambda x: x / (1 - jnp.power(MEMORY, count)), nu)
         largest = jax.tree.map(
             lambda old, now: jnp.where(count > UNSETTLED, jnp.maximum(old, now), now),

@@ -10,7 +10,7 @@ import pytest
 
 from synthetic_returns.credit.episodes import Episode
 from synthetic_returns.credit.episodic import EpisodicLearner
-from synthetic_returns.credit.episodic_state import return_over
+from synthetic_returns.credit.episodic_state import return_over, sparsity_cost
 from tests.credit.known_contributions import (
     KINDS,
     LENGTH,
@@ -118,23 +118,12 @@ def test_episodes_need_not_be_saved():
 
 
 def test_blame_can_be_dearer_than_credit():
-    """Where what was done and what was not explain the same, credit goes to what was done."""
-
-    def episodes(seed):
-        rng = np.random.default_rng(seed)
-        for _ in range(16):
-            # Kind 0 hits and kind 2 misses, three times in all; the rest is idle.
-            kinds = rng.permutation([*rng.choice([0, 2], 3), *[1] * (LENGTH - 4), 3])
-            reward = np.zeros(LENGTH, np.float32)
-            reward[-1] = np.sum(kinds[:-1] == 0)
-            yield Episode(np.eye(KINDS, dtype=np.float32)[kinds], reward)
-
-    learner = make_learner(dataclasses.replace(SMALL, negative_cost=5.0))
-    for batch in range(60):
-        learner.learn(episodes(batch))
-    c = np.asarray(learner.contributions(jnp.eye(KINDS)))
-    assert c[0] > 0.5
-    np.testing.assert_allclose(c[1:], 0, atol=0.1)
+    c = jnp.array([0.01, 0.5, 3.0])
+    np.testing.assert_allclose(sparsity_cost(-c, 5.0), 5 * sparsity_cost(c, 5.0), rtol=1e-6)
+    np.testing.assert_allclose(sparsity_cost(c, 5.0), sparsity_cost(-c, 1.0), rtol=1e-6)
+    # Near its size for a small one, and far below it for a large one.
+    np.testing.assert_allclose(sparsity_cost(c[:1], 1.0), 0.01, rtol=0.1)
+    assert sparsity_cost(c[2:], 1.0) < 0.4
 
 
 def test_new_episodes_are_centred_as_the_model_was_trained():

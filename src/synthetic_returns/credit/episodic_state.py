@@ -13,7 +13,7 @@ from synthetic_returns.credit.episodic_model import EpisodicModel, last_valid
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.optimizers import steady_adam
 
-__all__ = ["EpisodicState", "examine", "return_over", "train"]
+__all__ = ["EpisodicState", "examine", "return_over", "sparsity_cost", "train"]
 
 RATE = 0.02  # of the running averages, per update
 SMALL = 0.1  # a contribution, in standardised rewards, that the cost of sparsity is meant for
@@ -171,8 +171,8 @@ def train(
             total += masked_mean(jnp.square(miss), valid)
         if model.options.sparsity:
             apart = prediction.c - jax.lax.stop_gradient(prediction.c_rest)
-            dearer = jnp.where(apart < 0, model.options.negative_cost, 1.0)
-            total += model.options.sparsity * masked_mean(dearer * _sparsity(apart), valid)
+            cost = sparsity_cost(apart, model.options.negative_cost)
+            total += model.options.sparsity * masked_mean(cost, valid)
         if model.options.centred:
             total += jnp.square(prediction.c_mean)  # else nothing keeps the mean of c in place
         return total, prediction
@@ -266,9 +266,10 @@ def return_over(reward: Float[Array, "time batch"], steps: int) -> Float[Array, 
     return to_go - after
 
 
-def _sparsity(c: Float[Array, "..."]) -> Float[Array, "..."]:
+def sparsity_cost(c: Float[Array, "..."], negative_cost: float) -> Float[Array, "..."]:
     """The size of c for small ones, ever less for large ones: what stands out is not shrunk."""
-    return SMALL * jnp.log1p(jnp.abs(c) / SMALL)
+    dearer = jnp.where(c < 0, negative_cost, 1.0)
+    return dearer * SMALL * jnp.log1p(jnp.abs(c) / SMALL)
 
 
 def _track(

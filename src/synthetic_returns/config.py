@@ -32,6 +32,9 @@ class Config(Generic[Task]):
     """Environments stepped together; also the batch of an update."""
     unroll_length: int = 20
     """Steps of each environment between two updates."""
+    reuse: int = 1
+    """Optimisation steps with each unroll. V-trace corrects for what the steps before changed; more
+    are for tasks in which experience is dearer than arithmetic."""
     updates_per_call: int = 1
     """Unrolls and updates in one compiled call: more saves dispatching on an accelerator; on CPU
     loops around convolutions are slow. Not with credit episodic, which works on the host."""
@@ -166,6 +169,7 @@ class Config(Generic[Task]):
             "steps",
             "num_envs",
             "unroll_length",
+            "reuse",
             "updates_per_call",
             "accumulate",
             "queue_size",
@@ -254,7 +258,7 @@ class Config(Generic[Task]):
 
     @property
     def updates(self) -> int:
-        """Optimisation steps of the whole run."""
+        """Unrolls of the whole run; each is learned from ``reuse`` times."""
         return max(1, self.steps // (self.num_envs * self.unroll_length))
 
     def to_dict(self) -> dict[str, Any]:

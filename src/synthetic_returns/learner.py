@@ -109,7 +109,7 @@ class Learner:
         trajectory: Trajectory,
         c_t: Float[Array, "time batch"] | None = None,
     ) -> tuple[LearnerState, Metrics]:
-        """One optimisation step.
+        """All optimisation steps with one unroll.
 
         Args:
           state: the parameters, the optimiser's and the episodic memory.
@@ -118,15 +118,19 @@ class Learner:
             from a model that is trained elsewhere; None if the agent's own model gives them, or
             nothing does.
         """
-        grads, (memory, metrics) = self.gradients(
-            state.agent, state.memory, trajectory, c_t, self.entropy_cost(state.updates)
-        )
-        if self.axis is not None:
-            grads = jax.lax.psum(grads, self.axis)
-            metrics = jax.lax.pmean(metrics, self.axis)
-        updates, optimizer = make_optimizer(self.config).update(grads, state.optimizer)
-        agent = eqx.apply_updates(state.agent, updates)
-        metrics["grad_norm"] = optax.tree.norm(grads)
+        agent, optimizer, memory = state.agent, state.optimizer, state.memory
+        metrics: Metrics = {}
+        for _ in range(self.config.reuse):
+            # Each of them stores the unroll in the memory as it was before.
+            grads, (memory, metrics) = self.gradients(
+                agent, state.memory, trajectory, c_t, self.entropy_cost(state.updates)
+            )
+            if self.axis is not None:
+                grads = jax.lax.psum(grads, self.axis)
+                metrics = jax.lax.pmean(metrics, self.axis)
+            updates, optimizer = make_optimizer(self.config).update(grads, optimizer)
+            agent = eqx.apply_updates(agent, updates)
+            metrics["grad_norm"] = optax.tree.norm(grads)
         return LearnerState(agent, optimizer, memory, state.updates + 1), metrics
 
     def gradients(
@@ -278,7 +282,7 @@ def make_optimizer(config: Config) -> optax.GradientTransformation:
     """Clipping by global norm, then RMSProp (epsilon inside the root) or Adam."""
     learning_rate = config.learning_rate
     if config.anneal:
-        learning_rate = optax.linear_schedule(learning_rate, 0.0, config.updates)
+        learning_rate = optax.linear_schedule(learning_rate, 0.0, config.updates * config.reuse)
     if config.optimizer == "rmsprop":
         step = optax.rmsprop(
             learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True

@@ -19,7 +19,7 @@ from synthetic_returns.linear import affine
 from synthetic_returns.lstm import LstmCore, LstmState
 from synthetic_returns.types import Key
 
-__all__ = ["AgentNetwork", "ConvTorso", "CoreState", "MlpTorso", "make_torso"]
+__all__ = ["AgentNetwork", "ConvTorso", "CoreState", "MlpTorso", "make_torso", "unit_scale"]
 
 
 class MlpTorso(eqx.Module):
@@ -52,7 +52,6 @@ class ConvTorso(eqx.Module):
     convolutions: tuple[eqx.nn.Linear, ...]
     head: MlpTorso
     windows: tuple[tuple[int, int], ...] = eqx.field(static=True)
-    pool: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -61,7 +60,6 @@ class ConvTorso(eqx.Module):
         hidden: Sequence[int],
         *,
         windows: Sequence[tuple[int, int]],
-        pool: bool = False,
         key: Key,
     ):
         """Draws the parameters.
@@ -71,7 +69,6 @@ class ConvTorso(eqx.Module):
           channels: outputs of each convolution.
           hidden: units of each dense layer.
           windows: side of the square kernel, and stride, of each convolution.
-          pool: keep the largest output of each channel of the last convolution only.
           key: consumed here.
         """
         height, width, depth = observation_shape
@@ -89,16 +86,15 @@ class ConvTorso(eqx.Module):
                     "layers, or an MLP torso (no channels)."
                 )
         self.convolutions = tuple(convolutions)
-        encoded = (depth,) if pool else (height, width, depth)
-        self.head = MlpTorso(encoded, hidden, key=head_key)
-        self.windows, self.pool = tuple(windows), pool
+        self.head = MlpTorso((height, width, depth), hidden, key=head_key)
+        self.windows = tuple(windows)
 
     def __call__(self, observation: Shaped[Array, "*batch h w d"]) -> Float[Array, "*batch size"]:
         """Encodes images."""
         x = unit_scale(observation)
         for layer, (kernel, stride) in zip(self.convolutions, self.windows, strict=True):
             x = jax.nn.relu(convolve(layer, x, kernel, stride))
-        return self.head(jnp.max(x, axis=(-3, -2)) if self.pool else x)
+        return self.head(x)
 
 
 def unit_scale(observation: Shaped[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -116,7 +112,6 @@ def make_torso(
     kernel: int,
     stride: int,
     patches: Sequence[int] = (),
-    pool: bool = False,
     key: Key,
 ) -> MlpTorso | ConvTorso:
     """A ConvTorso for images if channels are given, else an MlpTorso.
@@ -129,7 +124,6 @@ def make_torso(
       stride: of the convolutions.
       patches: instead of kernel and stride, the side of the patches that each of the first layers
         cuts its input into.
-      pool: keep the largest output of each channel of the last convolution only.
       key: consumed here.
     """
     if channels and len(observation_shape) == 3:
@@ -140,7 +134,7 @@ def make_torso(
                 "for each layer."
             )
         windows = [*((side, side) for side in patches), *[(kernel, stride)] * others]
-        return ConvTorso(observation_shape, channels, hidden, windows=windows, pool=pool, key=key)
+        return ConvTorso(observation_shape, channels, hidden, windows=windows, key=key)
     return MlpTorso(observation_shape, hidden, key=key)
 
 

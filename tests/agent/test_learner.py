@@ -328,6 +328,23 @@ def test_a_batch_in_parts_teaches_what_it_teaches_at_once(settings):
     assert_same(*found)
 
 
+def test_an_unroll_can_be_learned_from_several_times():
+    """As often as so many updates from the same memory; and the step size falls as slowly."""
+    shared: dict[str, Any] = {"anneal": True, "learning_rate": 1e-2}
+    thrice = Learner(make_config(reuse=3, steps=2 * BATCH * TIME, **shared))
+    once = Learner(make_config(steps=6 * BATCH * TIME, **shared))
+    start = once.init(jax.random.key(0))
+    trajectory = make_trajectory(make_arrays(), start.agent.network.initial_state(BATCH))
+    whole, _ = eqx.filter_jit(thrice.update)(start, trajectory)
+    state, update = start, eqx.filter_jit(once.update)
+    for _ in range(3):
+        state, _ = update(eqx.tree_at(lambda s: s.memory, state, start.memory), trajectory)
+    assert int(whole.updates) == 1
+    assert_same(
+        *(eqx.filter((s.agent, s.optimizer, s.memory), eqx.is_array) for s in (whole, state))
+    )
+
+
 def test_a_batch_is_cut_into_equal_parts():
     with pytest.raises(ValueError, match=r"num_envs is 2; it must be a multiple .* 3 x 1"):
         make_config(accumulate=3)

@@ -69,23 +69,6 @@ def test_patches_do_not_overlap_and_bytes_are_scaled():
         make_torso((8, 8, 1), (4,), (8,), kernel=1, stride=1, patches=(4, 2), key=key())
 
 
-def test_a_pooled_torso_does_not_care_where_something_is():
-    torso = make_torso(
-        (16, 16, 1), (4, 5), (8,), kernel=3, stride=1, patches=(2,), pool=True, key=key()
-    )
-    assert isinstance(torso, ConvTorso)
-    assert torso.windows == ((2, 2), (3, 1))
-    thing = normal(1, 4, 4, 1)
-    here, there = (
-        jax.lax.dynamic_update_slice(jnp.zeros((16, 16, 1)), thing, (row, column, 0))
-        for row, column in ((4, 4), (6, 8))
-    )
-    np.testing.assert_allclose(torso(here), torso(there), rtol=1e-5, atol=1e-6)
-    assert not np.allclose(torso(here), torso(-here), atol=1e-3)
-    placed = make_torso((16, 16, 1), (4, 5), (8,), kernel=3, stride=1, patches=(2,), key=key())
-    assert not np.allclose(placed(here), placed(there), atol=1e-3)
-
-
 def test_mlp_torso_by_hand():
     torso = MlpTorso((2, 2), (3, 4), key=key())
     x = np.asarray(normal(1, 5, 2, 2))

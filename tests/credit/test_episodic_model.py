@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.episodic_model import EpisodicModel
 from synthetic_returns.credit.options import EpisodicOptions
 from tests.credit.known_contributions import (
     KINDS,
@@ -57,6 +56,14 @@ def test_the_gate_opens_where_the_reward_is_uncertain():
     assert np.mean(g[:-1]) < 0.1
 
 
+def test_the_gate_may_open_at_the_end_only():
+    observation, _ = make_batch()
+    length = np.array([LENGTH, 5, 3])
+    valid = jnp.asarray(np.arange(LENGTH)[:, None] < length)
+    g = predict(make_model(gate="end"), observation, valid).g
+    np.testing.assert_array_equal(g, np.arange(LENGTH)[:, None] == length - 1)
+
+
 def test_g_and_b_may_see_the_time_alone_and_the_end():
     (observation, _), (other, _) = make_batch(0), make_batch(1)
     valid = jnp.asarray(np.arange(LENGTH)[:, None] < np.array([LENGTH, 5, 3]))
@@ -72,19 +79,6 @@ def test_g_and_b_may_see_the_time_alone_and_the_end():
     assert np.any(predict(seeing, observation, valid).b != predict(seeing, other, valid).b)
     with pytest.raises(ValueError, match=r"current is 'time' and time_features is False"):
         make_model(current="time", time_features=False)
-
-
-def test_the_model_may_see_some_rows_of_an_image_only():
-    options = dataclasses.replace(SMALL, rows=(1, 3))
-    model = EpisodicModel((4, 2, 1), LENGTH, options, key=jax.random.key(1))
-    image = jnp.zeros((5, 4, 2, 1))
-    for row in range(4):
-        changed = np.any(model.contribution(image.at[:, row].set(1)) != model.contribution(image))
-        assert changed == (row in (1, 2))
-    with pytest.raises(ValueError, match=r"rows is \(1, 3\).*shape \(2, 2, 1\).*within the height"):
-        EpisodicModel((2, 2, 1), LENGTH, options, key=jax.random.key(1))
-    with pytest.raises(ValueError, match=r"rows is \(3, 1\)"):
-        dataclasses.replace(SMALL, rows=(3, 1))
 
 
 @pytest.mark.parametrize("two_stage", [True, False])

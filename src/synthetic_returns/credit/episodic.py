@@ -1,5 +1,6 @@
 """The episodic learner: give it finished episodes, ask it for contributions."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -51,6 +52,7 @@ class EpisodicLearner:
         """
         model_key, sample_key = jax.random.split(key)
         longest = thinned_length(longest, options.every)
+        observation_shape = options.seen_shape(observation_shape)
         # A copy, because updates are made in place and the encoder is the caller's.
         encoder = jax.tree.map(lambda x: jnp.array(x) if eqx.is_array(x) else x, encoder)
         model = EpisodicModel(
@@ -70,7 +72,7 @@ class EpisodicLearner:
             examined=jnp.zeros((), jnp.int32),
             evidence=jnp.zeros(2),
             at_stake=jnp.zeros(()),
-            final=jnp.zeros(4) if options.trust_from else None,
+            final=jnp.zeros(4) if options.end else None,
         )
         self.buffer = EpisodeBuffer(observation_shape, dtype, options.slots, longest)
         self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
@@ -79,7 +81,7 @@ class EpisodicLearner:
 
     def learn(self, episodes: Iterable[Episode]) -> None:
         """Takes in finished episodes, and trains as often as they are worth."""
-        episodes = [episode.thinned(self.options.every) for episode in episodes]
+        episodes = [self._kept(episode) for episode in episodes]
         if not episodes:
             return
         longest = self.buffer.reward.shape[1]
@@ -97,6 +99,11 @@ class EpisodicLearner:
             self.updates_owed -= 1
             batch = self.buffer.sample(self.options.batch_size, rng)
             self.state, self.metrics = train(self.state, *map(jnp.asarray, batch))
+
+    def _kept(self, episode: Episode) -> Episode:
+        """What the model sees of an episode."""
+        episode = episode.thinned(self.options.every)
+        return dataclasses.replace(episode, observation=self.options.seen(episode.observation))
 
     def contributions(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """The synthetic return of each state, in units of reward, scaled by trust."""

@@ -12,7 +12,7 @@ from synthetic_returns.averages import masked_mean
 from synthetic_returns.clock import clock_size, time_features
 from synthetic_returns.credit.options import EpisodicOptions
 from synthetic_returns.credit.sa_model import Mlp
-from synthetic_returns.networks import make_torso
+from synthetic_returns.networks import make_torso, unit_scale
 from synthetic_returns.types import Key
 
 __all__ = ["EpisodicModel", "Prediction"]
@@ -65,7 +65,7 @@ class EpisodicModel(eqx.Module):
         """Draws the parameters.
 
         Args:
-          observation_shape: shape of one observation.
+          observation_shape: shape of one observation, or of what the options let be seen of it.
           longest: the largest number of states with a successor in an episode.
           options: the choices.
           key: consumed here.
@@ -73,8 +73,8 @@ class EpisodicModel(eqx.Module):
             one of the kind and size that the options say unless given.
           dtype: of the observations that the encoder gets.
         """
-        if options.rows is not None:
-            observation_shape = _cropped_shape(observation_shape, options.rows)
+        if options.changes:
+            observation_shape = _changes_shape(observation_shape)
         encoder_key, c_key, b_key, g_key, offset_key = jax.random.split(key, 5)
         if encoder is None:
             encoder = make_torso(
@@ -84,7 +84,6 @@ class EpisodicModel(eqx.Module):
                 kernel=options.kernel,
                 stride=options.stride,
                 patches=options.patches,
-                pool=options.pool,
                 key=encoder_key,
             )
             features = options.encoder_sizes[-1]
@@ -137,6 +136,8 @@ class EpisodicModel(eqx.Module):
         variance = jax.nn.softplus(gate_output)
         if self.options.gate == "variance":
             g = jnp.clip(jax.lax.stop_gradient(variance) / gate_scale, 0, 1)
+        elif self.options.gate == "end":
+            g = last_valid(valid).astype(c.dtype)
         else:
             g = jax.nn.sigmoid(gate_output)
         # What b leaves has mean zero in every current state; so must what explains it.
@@ -148,8 +149,8 @@ class EpisodicModel(eqx.Module):
         )
 
     def _features(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch features"]:
-        if self.options.rows is not None:
-            observation = observation[..., slice(*self.options.rows), :, :]
+        if self.options.changes:
+            observation = jnp.diff(unit_scale(observation), axis=-1)
         return self.encoder(observation)
 
     def _current(
@@ -172,14 +173,15 @@ def last_valid(valid: Bool[Array, "time batch"]) -> Bool[Array, "time batch"]:
     return valid & ~goes_on
 
 
-def _cropped_shape(shape: tuple[int, ...], rows: tuple[int, int]) -> tuple[int, ...]:
-    """The shape of the part of an image that is seen."""
-    if len(shape) != 3 or rows[1] > shape[0]:
+def _changes_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what changed from frame to frame of an observation."""
+    if len(shape) != 3 or shape[-1] < 2:
         raise ValueError(
-            f"rows is {rows} and an observation has shape {shape}; rows are for images of shape "
-            "(height, width, channels), and must lie within the height: use None to see all."
+            f"changes is True and an observation has shape {shape}; there are changes only between "
+            "the frames of an image of shape (height, width, frames): show at least 2 frames, or "
+            "set changes to False."
         )
-    return (rows[1] - rows[0], *shape[1:])
+    return (*shape[:-1], shape[-1] - 1)
 
 
 def _feature_size(

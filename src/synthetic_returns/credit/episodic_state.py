@@ -37,7 +37,8 @@ class EpisodicState(eqx.Module):
         before they were trained on; their ratio is the trust.
       at_stake: mean of what there was to predict where the gate was open, over a share of all time.
       final: means over the last rewards of new episodes, of the reward, its square, and the
-        squares of what b and of what the whole prediction leave; only if trust waits for them.
+        squares of what b and of what the whole prediction leave; only if the model is told which
+        they are.
     """
 
     model: EpisodicModel
@@ -87,9 +88,7 @@ class EpisodicState(eqx.Module):
         """
         if not self.model.options.trust:
             return jnp.ones(())
-        slope = self.evidence[0] / jnp.maximum(self.evidence[1], 1e-12)
-        held = self.explained_by_c >= self.model.options.trust_from
-        return jnp.where(held, jnp.clip(slope, 0, 1), 0)
+        return jnp.clip(self.evidence[0] / jnp.maximum(self.evidence[1], 1e-12), 0, 1)
 
     @property
     def explained_by_c(self) -> Float[Array, ""]:
@@ -118,9 +117,8 @@ class EpisodicState(eqx.Module):
         steps together.
         """
         every = self.model.options.every
-        prediction = self.model.predict(
-            observation[::every], valid[::every], self.gate_scale, self.c_mean
-        )
+        kept = self.model.options.seen(observation[::every])
+        prediction = self.model.predict(kept, valid[::every], self.gate_scale, self.c_mean)
         b = prediction.b * self.reward_scale + self.usual_reward(valid[::every])
         r_hat = b + prediction.memory * self.reward_scale
         g, b, r_hat = (jnp.repeat(x, every, axis=0)[: len(valid)] for x in (prediction.g, b, r_hat))
@@ -128,7 +126,7 @@ class EpisodicState(eqx.Module):
 
     def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """The synthetic return of each state, in units of reward, scaled by trust."""
-        c = self.model.contribution(observation)
+        c = self.model.contribution(self.model.options.seen(observation))
         if self.model.options.centred:
             c = c - self.c_rest
         # A state that was trained on stands for those that were left out.
@@ -171,7 +169,7 @@ def train(
             total += masked_mean(jnp.square(miss), valid)
         if model.options.sparsity:
             apart = prediction.c - jax.lax.stop_gradient(prediction.c_rest)
-            cost = sparsity_cost(apart, model.options.negative_cost)
+            cost = sparsity_cost(apart)
             total += model.options.sparsity * masked_mean(cost, valid)
         if model.options.centred:
             total += jnp.square(prediction.c_mean)  # else nothing keeps the mean of c in place
@@ -266,10 +264,9 @@ def return_over(reward: Float[Array, "time batch"], steps: int) -> Float[Array, 
     return to_go - after
 
 
-def sparsity_cost(c: Float[Array, "..."], negative_cost: float) -> Float[Array, "..."]:
+def sparsity_cost(c: Float[Array, "..."]) -> Float[Array, "..."]:
     """The size of c for small ones, ever less for large ones: what stands out is not shrunk."""
-    dearer = jnp.where(c < 0, negative_cost, 1.0)
-    return dearer * SMALL * jnp.log1p(jnp.abs(c) / SMALL)
+    return SMALL * jnp.log1p(jnp.abs(c) / SMALL)
 
 
 def _track(

@@ -1,7 +1,7 @@
 """The choices of the episodic learner."""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 from synthetic_returns.checks import check_positive
 
@@ -16,14 +16,11 @@ class EpisodicOptions:
     """Sum c minus its mean, so that the regression is not dominated by the mean of c."""
     encoder_gradient: bool = True
     """Let the error of the memory term shape the encoder; the paper detaches stored states."""
-    gate: Literal["sigmoid", "variance"] = "variance"
+    gate: Literal["sigmoid", "variance", "end"] = "variance"
     """sigmoid: learned with the rest (the paper). variance: open where the current state leaves
-    the reward uncertain."""
+    the reward uncertain. end: open at the last step, for tasks that pay for what was done there."""
     sparsity: float = 0.3
     """Cost of the mean size of c: a state contributes nothing unless the rewards say so."""
-    negative_cost: float = 1.0
-    """How much dearer, in the cost of sparsity, a contribution below that of an ordinary state is;
-    for tasks in which credit for what was done and blame for what was not explain the same."""
     time_features: bool = True
     """Tell g and b how long the episode has lasted."""
     two_stage: bool = True
@@ -35,9 +32,6 @@ class EpisodicOptions:
     more are for tasks in which a state matters by ending the episode before later costs."""
     trust: bool = True
     """Scale alpha by how far predictions held on episodes that were not yet trained on."""
-    trust_from: float = 0.0
-    """Give no synthetic returns until they explain this share of what b leaves of the last reward
-    of an episode, measured on new episodes; 0 gives them from the start."""
     current: Literal["state", "time"] = "state"
     """What g and b see: the current state, and the time if they are told it; or the time alone,
     for tasks whose observations show what has been earned so far: a b that reads it there leaves
@@ -54,15 +48,17 @@ class EpisodicOptions:
 
     rows: tuple[int, int] | None = None
     """The first row of an image that the model sees and the first that it does not; all unless
-    given. For tasks in which what matters is always at one height."""
+    given. For tasks in which what matters is always at one place."""
+    columns: tuple[int, int] | None = None
+    """The first column of an image that the model sees and the first that it does not."""
+    changes: bool = False
+    """Show the model how each frame of an image differs from the one before it instead of the
+    frames: where nothing changes, all states are alike."""
     channels: tuple[int, ...] = ()
     """Output channels of the encoder's convolutions; without any, it is an MLP."""
     patches: tuple[int, ...] = ()
     """Instead of kernel and stride: the side of the patches that each of the first layers cuts its
     input into."""
-    pool: bool = False
-    """Keep the largest output of each channel of the last convolution only: what matters may be
-    anywhere in the image."""
     kernel: int = 2
     """Side of their square kernels."""
     stride: int = 1
@@ -89,11 +85,13 @@ class EpisodicOptions:
         check_positive("every", self.every)
         check_positive("horizon", self.horizon)
         check_positive("warmup", self.warmup)
-        if self.rows is not None and not 0 <= self.rows[0] < self.rows[1]:
-            raise ValueError(
-                f"rows is {self.rows}; it has to be the first row that the model sees and the "
-                "first that it does not."
-            )
+        for name in ("rows", "columns"):
+            part = getattr(self, name)
+            if part is not None and not 0 <= part[0] < part[1]:
+                raise ValueError(
+                    f"{name} is {part}; it has to be the first that the model sees and the first "
+                    "that it does not."
+                )
         if self.current == "time" and not self.time_features:
             raise ValueError(
                 "current is 'time' and time_features is False; g and b would see nothing: set "
@@ -104,3 +102,30 @@ class EpisodicOptions:
                 "gate is 'variance' and two_stage is False; the variance gate measures what b "
                 "leaves and so needs two stages: use gate 'sigmoid' for a single stage."
             )
+
+    def seen_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the part of an observation that the model sees."""
+        parts = (self.rows, self.columns)
+        if parts == (None, None):
+            return shape
+        if len(shape) != 3 or any(
+            part is not None and part[1] > size for part, size in zip(parts, shape[:2], strict=True)
+        ):
+            raise ValueError(
+                f"rows is {self.rows}, columns is {self.columns} and an observation has shape "
+                f"{shape}; they are for images of shape (height, width, channels), and must lie "
+                "within them: use None to see all."
+            )
+        height, width = (
+            size if part is None else part[1] - part[0]
+            for part, size in zip(parts, shape[:2], strict=True)
+        )
+        return (height, width, shape[2])
+
+    def seen(self, observation: Any) -> Any:
+        """The part of observations that the model sees."""
+        if self.rows is not None:
+            observation = observation[..., slice(*self.rows), :, :]
+        if self.columns is not None:
+            observation = observation[..., slice(*self.columns), :]
+        return observation

@@ -42,8 +42,8 @@ class Skiing(Atari):
     """Rows of a frame, before cropping."""
     width: int = 80
     """Columns of a frame, before cropping."""
-    rows: tuple[int, int] | None = (6, 46)
-    """First row that is shown and the first that is not; None shows the display too."""
+    rows: tuple[int, int] | None = (1, 49)
+    """First row that is shown and the first that is not; the display is in the first five."""
     frames: int = 2
     """Newest frames in one observation."""
     frame_skip: int = 8

@@ -77,7 +77,6 @@ def make_encoder(
         kernel=options.kernel,
         stride=options.stride,
         patches=options.patches,
-        pool=options.pool,
         key=key,
     )
     if isinstance(torso, MlpTorso):

@@ -202,8 +202,9 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         "fast": FAST
         | {
             "num_envs": 16,
+            "reuse": 4,
             "steps": 1_500_000,
-            "entropy_cost": 0.2,
+            "entropy_cost": 0.3,
             "discount": 0.97,
             "channels": (16,),
             "kernel": 1,

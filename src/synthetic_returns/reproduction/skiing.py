@@ -18,6 +18,7 @@ __all__ = ["HUMAN", "SKIING", "STUDY", "read_published"]
 PUBLISHED = Path(__file__).with_name("skiing_published.csv")
 HUMAN = -4336.9
 STRAIGHT = -9013.0  # never turning
+LINE = 950  # points of score that a line of small print takes
 
 SKIING = Experiment(
     name="skiing",
@@ -61,11 +62,7 @@ def draw(results: Results, out: Path) -> list[Path]:
 
 
 def _draw_score(ax: Axes, outcomes: Outcomes) -> None:
-    for row in read_published():
-        if row["frames"] > 0:
-            ax.plot(row["frames"], row["score"], "o", color="#999999", markersize=3)
-            ax.annotate(row["agent"], (row["frames"], row["score"]), fontsize=5.5, color="#555555",
-                        xytext=(3, 2), textcoords="offset points")  # fmt: skip
+    _draw_published(ax, [row for row in read_published() if row["frames"] > 0])
     for runs in outcomes.values():
         arm = runs[0].arm
         for run in runs:
@@ -75,15 +72,28 @@ def _draw_score(ax: Axes, outcomes: Outcomes) -> None:
         ax.plot(steps * _skip(outcomes), mean, color=arm.colour, linewidth=2, label=arm.label)
     for level, name in ((HUMAN, "human"), (STRAIGHT, "never turning")):
         ax.axhline(level, color="#888888", linewidth=0.9, linestyle=(0, (4, 3)))
-        ax.annotate(name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+        ax.annotate(name, (0.01, level), xycoords=("axes fraction", "data"), va="bottom",
                     fontsize=6, color="#555555")  # fmt: skip
     ax.set_xscale("log")
     ax.set_xlim(1e5, 2e11)
-    ax.set_ylim(-32_000, -2_000)
+    ax.set_ylim(-32_000, -1_000)
     ax.set_title("Skiing")
     ax.set_xlabel("frames")
     ax.set_ylabel("score")
-    ax.legend(loc="lower right", fontsize=7)
+    ax.legend(loc="center right", fontsize=7)
+
+
+def _draw_published(ax: Axes, rows: list[Row]) -> None:
+    """What others have reached; names stand beside their points, and not on each other."""
+    many = 1e9  # frames, from which on there is no room on the right
+    for side, offset in (("left", 4), ("right", -4)):
+        lowest = np.inf
+        group = [row for row in rows if (row["frames"] > many) == (side == "right")]
+        for row in sorted(group, key=lambda row: -row["score"]):
+            ax.plot(row["frames"], row["score"], "o", color="#999999", markersize=3)
+            lowest = min(row["score"], lowest - LINE)
+            ax.annotate(row["agent"], (row["frames"], lowest), fontsize=5.5, color="#555555",
+                        xytext=(offset, 0), textcoords="offset points", ha=side)  # fmt: skip
 
 
 def _skip(outcomes: Outcomes) -> np.int64:

@@ -1,8 +1,8 @@
 """Skiing: pass twenty gates on the way down, as fast as you can; misses are paid at the end.
 
-Observation: how dark the course is, without the display above it, which shows the clock and how
-  many gates are left to pass: a model that can read these explains the final reward without
-  knowing what earned it. ``rows=None`` shows the whole frame.
+Observation: how dark the display and the course are. The display shows the clock and how many gates
+  are left to pass: a baseline that can read these explains the final reward without knowing what
+  earned it. ``rows=None`` shows the whole frame.
 Actions: 0 keeps the heading, 1 turns right, 2 turns left. The game turns the skier by one notch in
   about eight frames, so that is the length of a step.
 Reward: minus the hundredths of a second that passed, and, with the last step, -500 for every gate

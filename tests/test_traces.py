@@ -53,6 +53,8 @@ def recorded(tmp_path_factory) -> Path:
 def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     traces = read_traces(recorded, scripted=True)
     assert [trace.step for trace in traces] == [1760, 3440, 5120]
+    newest = read_traces(recorded, scripted=True, newest=2)
+    assert [trace.step for trace in newest] == [3440, 5120]
     last = traces[-1]
     # The scripted policy walks right: start, eight states, the outcome and the end.
     np.testing.assert_array_equal(last.observation.argmax(axis=1), [*range(8, 17), 17, 17])

@@ -1,5 +1,6 @@
 """The learner of actors that run apart: a batch of several is the batch of one."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -7,10 +8,12 @@ import numpy as np
 import pytest
 
 from synthetic_returns import actor
+from synthetic_returns.engines.credit import EpisodicCredit
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
 from synthetic_returns.envs.base import VectorEnvironment
+from synthetic_returns.presets import preset
 from synthetic_returns.types import Trajectory
-from tests.small import small_config
+from tests.small import SETTINGS, small_config
 from tests.trees import arrays
 
 
@@ -91,3 +94,21 @@ def test_an_episode_that_was_cut_off_is_not_pieced_together_with_another():
     assert whole._credit is not None
     assert len(learner._credit.learner.buffer) == 0
     assert len(whole._credit.learner.buffer) == 4
+
+
+def test_only_what_the_model_sees_of_running_episodes_is_held():
+    """Whole frames of long episodes would take many times as much memory."""
+    episodic = dataclasses.replace(SETTINGS["episodic"], rows=(1, 3), columns=(0, 4), trust=False)
+    settings = SETTINGS | {"episodic": episodic, "unroll_length": 30}
+    config = dataclasses.replace(preset("catch-delayed", runs=2), **settings)
+    learner = UnrollLearner(config, 0, streams=1)
+    credit = EpisodicCredit(config, 0)
+    (trajectory,) = unrolls_of(config, learner, 1)
+    c_t = credit.follow(trajectory)
+    assert credit.snapshot()["running"]["observation"].shape[2:] == (2, 4, 1)
+    length = credit.learner.buffer.length[0]
+    whole = np.asarray(trajectory.timestep.observation)
+    np.testing.assert_array_equal(
+        credit.learner.buffer.observation[0, :length], whole[:length, 0, 1:3, 0:4]
+    )
+    assert np.any(c_t)

@@ -17,7 +17,7 @@ __all__ = ["show_traces"]
 def show_traces(writer: MetricsWriter, config: Config, run: Path) -> None:
     """Shows the newest traces of a run, and how far c moved since the ones before."""
     for name, scripted in (("agent", False), ("scripted", True)):
-        traces = read_traces(run, scripted=scripted)
+        traces = read_traces(run, scripted=scripted, newest=2)
         if not traces or not np.isfinite(traces[-1].c).any():
             continue
         newest = traces[-1]

@@ -82,13 +82,23 @@ def trace_points(steps: int, traces: int) -> list[int]:
     return [steps * number // traces for number in range(1, traces + 1)]
 
 
-def read_traces(run: str | Path, *, scripted: bool = False) -> list[Trace]:
-    """The traces of a run, of the agent or of the scripted policy, in the order of training."""
+def read_traces(
+    run: str | Path, *, scripted: bool = False, newest: int | None = None
+) -> list[Trace]:
+    """The traces of a run, in the order of training.
+
+    Args:
+      run: the run directory.
+      scripted: of the scripted policy instead of the agent.
+      newest: so many of them only, the last ones; all unless given.
+    """
     suffix = SCRIPTED if scripted else AGENT
     found = Path(run, "traces").glob("*.npz")
     steps = sorted(int(path.stem) for path in found if path.stem.isdigit())
-    paths = (Path(run, "traces", f"{step}{suffix}.npz") for step in steps)
-    return [Trace.load(path) for path in paths if path.exists()]
+    paths = [Path(run, "traces", f"{step}{suffix}.npz") for step in steps]
+    existing = [path for path in paths if path.exists()]
+    chosen = existing if newest is None else existing[-newest:]
+    return [Trace.load(path) for path in chosen]
 
 
 def drift(before: Trace, after: Trace) -> float:

@@ -245,6 +245,9 @@ def test_the_model_may_see_a_part_of_an_image_only():
     # Only what is seen is kept, and learned from.
     np.testing.assert_array_equal(learner.buffer.observation[0], image[:, 1:3, 1:2])
     assert learner.state.updates > 0
+    # It may have been cut to that before.
+    learner.learn([Episode(image[:, 1:3, 1:2], np.ones(6, np.float32))])
+    np.testing.assert_array_equal(learner.buffer.observation[4], learner.buffer.observation[0])
     for row, column in np.ndindex(4, 2):
         changed = image.copy()
         changed[:, row, column] += 1

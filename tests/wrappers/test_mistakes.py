@@ -1,5 +1,7 @@
 """Bad use gets an error that names the value, the rule and the remedy."""
 
+import dataclasses
+
 import gymnasium
 import jax.numpy as jnp
 import numpy as np
@@ -30,6 +32,14 @@ def planned(plan=((3, False),), **settings):
         (
             {"observation_fn": lambda observation: np.zeros((4, 2))},
             r"observation_fn returned float64\[4, 2\] for a batch of 1.*\[1, ...\]",
+        ),
+        (
+            {"options": dataclasses.replace(OPTIONS, rows=(0, 3))},
+            r"options.rows is \(0, 3\); .*observation_fn",
+        ),
+        (
+            {"options": dataclasses.replace(OPTIONS, truncated_reward=0.0)},
+            "options.truncated_reward is 0.0; .*wrapper of your own",
         ),
         (
             {"encoder": lambda x: jnp.sum(x)},

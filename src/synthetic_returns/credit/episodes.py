@@ -161,6 +161,11 @@ class EpisodeBuffer:
         return len(self.length)
 
     @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """The shape of one observation."""
+        return self.observation.shape[2:]
+
+    @property
     def bytes(self) -> int:
         """Memory in use by the episodes held."""
         per_step = self.observation[0, 0].nbytes + self.reward.itemsize

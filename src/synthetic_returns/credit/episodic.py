@@ -101,8 +101,10 @@ class EpisodicLearner:
             self.state, self.metrics = train(self.state, *map(jnp.asarray, batch))
 
     def _kept(self, episode: Episode) -> Episode:
-        """What the model sees of an episode."""
+        """What the model sees of an episode, which may be all that there is of it."""
         episode = episode.thinned(self.options.every)
+        if episode.observation.shape[1:] == self.buffer.observation_shape:
+            return episode
         return dataclasses.replace(episode, observation=self.options.seen(episode.observation))
 
     def contributions(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:

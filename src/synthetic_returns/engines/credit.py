@@ -1,5 +1,6 @@
 """Episodic credit beside any engine: from unrolls to the synthetic returns of their states."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -48,7 +49,7 @@ class EpisodicCredit:
         )
         self._cutters = [
             EpisodeCutter(
-                env.observation_shape,
+                config.episodic.seen_shape(env.observation_shape),
                 env.observation_dtype,
                 stream_envs or config.num_envs,
                 env.episode_steps,
@@ -61,7 +62,10 @@ class EpisodicCredit:
     def follow(self, trajectory: Trajectory, stream: int = 0) -> Float[Array, "time batch"]:
         """Learns from the episodes that end in an unroll; gives its synthetic returns."""
         timestep = trajectory.timestep
-        self.learner.learn(self._cutters[stream].cut(timestep))
+        # Whole frames are not kept until their episode ends.
+        seen = self.learner.options.seen(timestep.observation)
+        kept = dataclasses.replace(timestep, observation=seen)
+        self.learner.learn(self._cutters[stream].cut(kept))
         c_t = self.learner.contributions(timestep.observation[1:])
         # A terminal state has no later reward to contribute to, and is never trained on.
         return jnp.where(timestep.last[1:], 0, c_t)

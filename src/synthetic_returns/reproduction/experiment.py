@@ -9,7 +9,6 @@ from synthetic_returns.jobs import Job
 __all__ = ["FULL", "NO_SR", "SR", "Arm", "Bar", "Experiment", "unique_jobs"]
 
 ROWS = 100  # of metrics in a run, whatever its budget
-TRACES = 20  # recorded in a run; enough to find some while the policy is still learning
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +75,8 @@ class Experiment:
       seeds: how many, from 0.
       bars: what the results have to show.
       quick_steps: the budget of the quick version; None if it is left out there.
+      traces: example episodes recorded in a run; by default enough to find some while the policy is
+        still learning.
       runs: name of the folder of runs; experiments that share runs share it.
     """
 
@@ -90,6 +91,7 @@ class Experiment:
     seeds: int = 4
     bars: tuple[Bar, ...] = ()
     quick_steps: int | None = None
+    traces: int = 20
     runs: str = ""
 
     def quick(self) -> "Experiment | None":
@@ -110,7 +112,7 @@ class Experiment:
         budget = {
             "--steps": self.steps,
             "--log-every": max(1, self.steps // ROWS),
-            "--traces": TRACES,
+            "--traces": self.traces,
             "--seed": seed,
         }
         return Job(

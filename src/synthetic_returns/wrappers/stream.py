@@ -95,6 +95,7 @@ class StreamCredit:
         check_positive("learn_every", learn_every)
         self.alpha, self.beta = alpha, beta
         options = EpisodicOptions() if options is None else options
+        _check_options(options)
         self._observed = observation_format(observation_space, num_envs, observation_fn)
         shape, dtype = self._observed.shape, self._observed.dtype
         options = slots_that_fit(memory_mb, options, num_envs, longest, shape, dtype)
@@ -294,3 +295,20 @@ class StreamCredit:
 
 
 _explain = eqx.filter_jit(lambda state, observation, valid: state.explain(observation, valid))
+
+
+def _check_options(options: EpisodicOptions) -> None:
+    """Refuses what is not done to the episodes of a wrapper, instead of leaving it out."""
+    remedies = {
+        "rows": "cut the observations in observation_fn",
+        "columns": "cut the observations in observation_fn",
+        "changes": "take the differences of frames in observation_fn",
+        "truncated_reward": "change the last reward in a wrapper of your own, below this one",
+    }
+    for name, remedy in remedies.items():
+        value = getattr(options, name)
+        if value is not None and value is not False:
+            raise ValueError(
+                f"options.{name} is {value}; a wrapper takes observations and rewards as they "
+                f"are: leave it out, and {remedy}."
+            )

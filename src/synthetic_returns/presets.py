@@ -77,7 +77,7 @@ PAPER_ATARI: dict[str, Any] = PAPER | {
         "height": 84,
         "width": 84,
         "rows": None,
-        "invert": False,
+        "ground": None,
         "frames": 4,
         "frame_skip": 4,
     },
@@ -141,6 +141,12 @@ FAST_PONG = FAST_ATARI | {
     # The emulator takes most of the time, so each unroll is learned from several times.
     "num_envs": 16,
     "reuse": 3,
+    "learning_rate": 1e-3,
+    # A point is lost a few steps after the ball was not met: no need to look further.
+    "discount": 0.95,
+    # Few and large patches, because little of the court is ever worth a look.
+    "channels": (32, 64),
+    "patches": (8, 2),
 }
 FAST_SKIING = FAST_ATARI | {
     "steps": 7_500_000,  # of 8 frames: 60 million frames

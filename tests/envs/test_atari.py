@@ -67,13 +67,16 @@ def test_a_game_begins_with_its_first_frame_repeated():
                 np.testing.assert_array_equal(step.observation[row, ..., frame], oldest)
 
 
-def test_frames_can_be_inverted():
-    dark, light = (
-        play(Skiing(invert=invert), lambda t, rng: NOOP, steps=3)[-1].observation.astype(int)
-        for invert in (True, False)
+@pytest.mark.parametrize("task", [Skiing, Pong])
+def test_pixels_are_shown_by_how_far_they_are_from_the_ground(task):
+    shown, plain = (
+        play(task(**settings), lambda t, rng: NOOP, steps=3)[-1].observation.astype(int)
+        for settings in ({}, {"ground": None})
     )
-    np.testing.assert_array_equal(dark + light, 255)
-    assert np.median(dark) < 30  # snow
+    np.testing.assert_array_equal(shown, np.abs(plain - task().ground))
+    assert np.mean(shown == 0) > 0.5  # snow, or the court
+    with pytest.raises(ValueError, match="ground is 256; greys are from 0 to 255"):
+        task(ground=256)
 
 
 def test_never_turning_misses_eleven_gates():

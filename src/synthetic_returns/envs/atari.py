@@ -46,8 +46,9 @@ class Atari(HostTask):
     """Newest frames in one observation."""
     frame_skip: int = 4
     """Frames of the emulator for each step; the action is repeated in them."""
-    invert: bool = False
-    """Show how dark a pixel is, for games on a bright ground: what is empty is then 0."""
+    ground: int | None = None
+    """The grey of the ground that games are played on: how far from it a pixel is will be shown,
+    so that what is empty is 0. Pixels are shown as they are unless given."""
     sticky: float = 0.0
     """The chance that the emulator repeats the last action for another frame."""
     noop_max: int = 30
@@ -65,6 +66,10 @@ class Atari(HostTask):
                     f"{name} is {shown}; it has to be the first that is shown and the first that "
                     f"is not, within the {size} of a frame."
                 )
+        if self.ground is not None and not 0 <= self.ground <= 255:
+            raise ValueError(
+                f"ground is {self.ground}; greys are from 0 to 255, None for no ground."
+            )
         rom_of(self.game)
 
     @property
@@ -183,7 +188,10 @@ class AtariEnvironments(HostEnvironments):
         oldest = self.task.frames - 1 - self._age
         for row in np.flatnonzero(oldest > 0):
             shown[row, ..., : oldest[row]] = shown[row, ..., oldest[row], None]
-        return 255 - shown if self.task.invert else shown
+        ground = self.task.ground
+        if ground is None:
+            return shown
+        return np.maximum(shown, np.uint8(ground)) - np.minimum(shown, np.uint8(ground))
 
 
 def rom_of(game: str) -> Any:

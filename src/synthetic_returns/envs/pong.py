@@ -1,6 +1,6 @@
 """Pong: the first to 21 points wins.
 
-Observation: the court without the score above it.
+Observation: the court without the score above it, as bright as what differs from the ground.
 Actions: the game's six; two of them move the paddle up, two down, two leave it.
 Reward: +1 for a point, -1 for a point of the other side.
 Termination: 21 points of either side.
@@ -34,6 +34,8 @@ class Pong(Atari):
     """First row that is shown and the first that is not; None shows the score too."""
     frames: int = 2
     """Newest frames in one observation."""
+    ground: int | None = 87
+    """The grey of the court, which is shown as 0."""
 
     @property
     def event_names(self) -> tuple[str, ...]:

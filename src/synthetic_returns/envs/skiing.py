@@ -48,8 +48,8 @@ class Skiing(Atari):
     """Newest frames in one observation."""
     frame_skip: int = 8
     """Frames of the emulator for each step; the action is repeated in them."""
-    invert: bool = True
-    """Show how dark a pixel is: snow is then nearly 0."""
+    ground: int | None = 236
+    """The grey of snow, which is shown as 0."""
     max_frames: int = 18_200
     """Frames after which an episode is cut off; the game stops at 18,000 by itself."""
 

@@ -1,8 +1,8 @@
 """Atari games, by ale-py's vector environment: C++ threads emulate and shrink the frames.
 
 Observation: the newest frames in grey, ``[height, width, frames]`` of bytes, the newest last. Each
-  is the larger of two consecutive frames of the emulator, shrunk by area, and cropped. Before a
-  game has shown so many, its first one is repeated.
+  is the larger of two consecutive frames of the emulator, shrunk by area, and cropped. Those
+  before the first of a game are black.
 Actions: the game's minimal set.
 Reward: the change of the score over ``frame_skip`` frames, never clipped.
 Termination: the game's own end; ``max_frames`` cut an episode off. Up to ``noop_max`` frames
@@ -126,12 +126,11 @@ class AtariEnvironments(HostEnvironments):
             reward_clipping=False,  # the score is what is to be learned
         )
         self._over = np.zeros(num_envs, bool)
-        self._age = np.zeros(num_envs, int)  # steps since the game's first frame
 
     def reset(self) -> HostStep:
         """Starts a game in every environment."""
         frames, _ = self._envs.reset(seed=self._seed)
-        self._over, self._age = np.zeros(len(frames), bool), np.zeros(len(frames), int)
+        self._over = np.zeros(len(frames), bool)
         self.restart(frames[:, -1], ~self._over)
         return HostStep.first(self._observation(frames), self.task.event_names)
 
@@ -139,7 +138,6 @@ class AtariEnvironments(HostEnvironments):
         """Steps every game, or starts the next one where the last one is over."""
         frames, reward, terminated, truncated, _ = self._envs.step(np.asarray(action, np.int32))
         restarted = self._over
-        self._age = np.where(restarted, 0, self._age + 1)
         self.restart(frames[:, -1], restarted)
         terminated, truncated = self.endings(reward, terminated, truncated)
         last = (terminated | truncated) & ~restarted
@@ -184,10 +182,6 @@ class AtariEnvironments(HostEnvironments):
     def _observation(self, frames: np.ndarray) -> np.ndarray:
         rows, columns = self.task._shown
         shown = np.ascontiguousarray(np.moveaxis(frames[:, :, rows, columns], 1, -1))
-        # The emulator's stack is black before the first frame: a change that never happened.
-        oldest = self.task.frames - 1 - self._age
-        for row in np.flatnonzero(oldest > 0):
-            shown[row, ..., : oldest[row]] = shown[row, ..., oldest[row], None]
         ground = self.task.ground
         if ground is None:
             return shown

@@ -50,7 +50,7 @@ def fake_run(experiment: Experiment, arm: Arm, seed: int, root: Path) -> Path:
                 "eval": {"episodes": 200, **returns, "return_high": 20.0, **final},
             }
         )
-    for point in trace_points(experiment.steps, 20):
+    for point in trace_points(experiment.steps, experiment.traces):
         trace = fake_trace(point, list(events), config.task.episode_steps, experiment.credited)
         for suffix in ("", "-scripted"):
             trace.save(path / "traces" / f"{point}{suffix}.npz")

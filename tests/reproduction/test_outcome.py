@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,14 @@ def test_example_episodes_are_early_middle_and_late(tmp_path, arm, distinct):
         assert abs(early - climb[0]) <= CATCH_DELAYED_20.steps / 40
     else:
         assert not len(climb)
+
+
+@pytest.mark.parametrize("recorded", [1, 2, 3])
+def test_few_example_episodes_are_all_shown(tmp_path, recorded):
+    experiment = dataclasses.replace(CATCH_DELAYED_20, traces=recorded)
+    fake_run(experiment, SR, 0, tmp_path)
+    outcome = Outcome.read(experiment, SR, 0, tmp_path)
+    assert len(outcome.example_traces()) == recorded
 
 
 def test_only_finished_runs_are_read(tmp_path):

@@ -53,7 +53,7 @@ class Outcome:
     def example_traces(self) -> list[Trace]:
         """Three episodes of the agent, from early, in the middle of and late in learning."""
         traces = read_traces(self.path)
-        if len(traces) < 3:
+        if len(traces) <= 3:
             return traces
         success = self.curve("success")
         chosen = {len(traces) - 1}

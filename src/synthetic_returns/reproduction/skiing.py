@@ -1,5 +1,6 @@
 """Skiing: the paper's figure atari_skiing_curves, and what others have published."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from synthetic_returns.reproduction.outcome import Outcomes
 from synthetic_returns.reproduction.records import Row, read_csv
 from synthetic_returns.reproduction.study import Results, Study
 from synthetic_returns.reproduction.style import new_figure, save
-from synthetic_returns.reproduction.traces import draw_trace
+from synthetic_returns.reproduction.traces import draw_traces
 
 __all__ = ["HUMAN", "SKIING", "STUDY", "read_published"]
 
@@ -40,7 +41,7 @@ def read_published() -> list[Row]:
 
 
 def draw(results: Results, out: Path) -> list[Path]:
-    """Score over frames beside what was published, gates missed, and c over an episode."""
+    """Score over frames beside what was published, gates missed, and c over three episodes."""
     outcomes = results[SKIING.name]
     figure = new_figure(5.6)
     above, below = figure.subfigures(2, 1, height_ratios=(3, 2), squeeze=False)[:, 0]
@@ -54,12 +55,17 @@ def draw(results: Results, out: Path) -> list[Path]:
     gates.set_title("Gates missed, of 20")
     gates.set_xlabel("frames (million)")
     gates.set_ylim(0, 20.5)
-    trace = below.subplots()
-    if "sr" in outcomes and (traces := outcomes["sr"][0].example_traces()):
-        draw_trace(trace, traces[-1], "Synthetic return over an episode at the end")
-        trace.set_ylabel("synthetic return c")
-        trace.legend(loc="best")
+    if "sr" in outcomes:
+        _leave_out_first_state(draw_traces(below, outcomes["sr"][0]))
     return [save(figure, out / "skiing.png")]
+
+
+def _leave_out_first_state(axes: Sequence[Axes]) -> None:
+    """Shows c at the gates. In the first state it is what all races share, far below."""
+    later = [line.get_ydata()[1:] for ax in axes for line in ax.lines]
+    low, high = np.min(np.concatenate(later)), np.max(np.concatenate(later))
+    margin = 0.05 * (high - low)
+    axes[0].set_ylim(low - margin, high + margin)
 
 
 def _draw_score(ax: Axes, outcomes: Outcomes) -> None:

@@ -18,6 +18,7 @@ SHARED = (
     "results/*.csv",
     "results/table.md",
     "results/cluster/*.csv",
+    "results/pong/levels.csv",
     "results/sweep-catch/*",
     "results/wrappers/summary.csv",
     "benchmarks/peers/README.md",

@@ -134,6 +134,15 @@ def test_pong_counts_points():
     assert points == sum(step.reward[0] for step in played) <= -1
 
 
+def test_no_rom_is_loaded_to_count_the_actions_again(monkeypatch):
+    import ale_py
+
+    task = make("ale:Freeway")
+    assert task.num_actions == 3
+    monkeypatch.setattr(ale_py, "ALEInterface", None)
+    assert task.num_actions == 3
+
+
 def test_any_game_by_its_name():
     task = find_task("ale:SpaceInvaders").make()
     assert isinstance(task, Atari)

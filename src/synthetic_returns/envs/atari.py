@@ -10,6 +10,7 @@ Termination: the game's own end; ``max_frames`` cut an episode off. Up to ``noop
 """
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -198,6 +199,7 @@ def rom_of(game: str) -> Any:
     return _ale().roms.get_rom_path(game)
 
 
+@functools.cache  # it takes a ROM to know
 def _num_actions(game: str) -> int:
     ale_py = _ale()
     ale = ale_py.ALEInterface()

@@ -16,9 +16,9 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from synthetic_returns.reproduction.records import read_csv, write_csv
-from synthetic_returns.reproduction.solving import find_solving, smooth
-from synthetic_returns.reproduction.style import STYLE, new_figure, save, steps_axis
+from synthetic_returns.experiments.figures.style import STYLE, new_figure, save, steps_axis
+from synthetic_returns.experiments.records import read_csv, write_csv
+from synthetic_returns.experiments.solving import find_solving, smooth
 
 SOLVED = 0.95  # of the balls caught, of the doors opened
 ARMS = {"sr": ("with synthetic returns", "#e8710a"), "no-sr": ("without", "#4285f4")}

@@ -21,11 +21,15 @@ import jax
 
 from synthetic_returns.bench.cluster_model import ClusterCosts, forecast
 from synthetic_returns.config import Config
-from synthetic_returns.engines.actor_process import ActorProcess, expected_trajectory, to_weights
-from synthetic_returns.engines.cluster import ClusterEngine
+from synthetic_returns.engines.cluster.actor_process import (
+    ActorProcess,
+    expected_trajectory,
+    to_weights,
+)
+from synthetic_returns.engines.cluster.engine import ClusterEngine
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
+from synthetic_returns.experiments.records import write_csv
 from synthetic_returns.presets import preset
-from synthetic_returns.reproduction.records import write_csv
 
 RESULTS = Path("benchmarks/results")
 MEASURED = (1, 2, 4, 8)

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from synthetic_returns.presets import preset
-from synthetic_returns.trainer import TrainingStopped, train
+from synthetic_returns.training.trainer import TrainingStopped, train
 
 
 def kill_actors(every: float, actors: int, stop: threading.Event, killed: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from pathlib import Path
 
 import jax
 import pytest
@@ -34,3 +35,13 @@ def _forget_compiled_programs():
     yield
     jax.clear_caches()
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def chain_run(tmp_path_factory) -> Path:
+    """A run that has learned nothing, in seconds."""
+    from synthetic_returns.training.trainer import train
+    from tests.small import UPDATE, small_config
+
+    config = small_config("episodic", steps=6 * UPDATE, traces=2)
+    return train(config, out=tmp_path_factory.mktemp("runs") / "chain").path

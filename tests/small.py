@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from synthetic_returns.config import Config
-from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.credit.episodic.options import EpisodicOptions
 from synthetic_returns.presets import preset
 
 UPDATE = 20  # environment steps

@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-from synthetic_returns.checkpoints import Checkpoints
 from synthetic_returns.cli import COMMANDS, main
 from synthetic_returns.config import Config
-from synthetic_returns.credit.options import EpisodicOptions
-from synthetic_returns.runs import Run
+from synthetic_returns.credit.episodic.options import EpisodicOptions
+from synthetic_returns.training.checkpoints import Checkpoints
+from synthetic_returns.training.runs import Run
 from tests.small import SMALL_FLAGS
 
 PROGRAM = [sys.executable, "-m", "synthetic_returns"]

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from synthetic_returns.presets import preset
-from synthetic_returns.trainer import train
+from synthetic_returns.training.trainer import train
 
 
 @pytest.mark.parametrize("sr", [True, False])

@@ -11,50 +11,50 @@ from synthetic_returns.envs.registry import register_with_gymnasium
 
 if TYPE_CHECKING:
     from synthetic_returns.config import Config
-    from synthetic_returns.credit.association import Association, associate
     from synthetic_returns.credit.episodes import Episode
-    from synthetic_returns.credit.episodic import EpisodicLearner
-    from synthetic_returns.credit.memory import EpisodicMemory
-    from synthetic_returns.credit.options import EpisodicOptions
+    from synthetic_returns.credit.episodic.learner import EpisodicLearner
+    from synthetic_returns.credit.episodic.options import EpisodicOptions
+    from synthetic_returns.credit.paper.association import Association, associate
+    from synthetic_returns.credit.paper.memory import EpisodicMemory
+    from synthetic_returns.credit.paper.sa_model import ContributionModel, StateAssociativeModel
     from synthetic_returns.credit.rewards import augmented_reward
-    from synthetic_returns.credit.sa_model import ContributionModel, StateAssociativeModel
     from synthetic_returns.envs.base import Environment, VectorEnvironment
     from synthetic_returns.envs.registry import make
     from synthetic_returns.presets import preset
-    from synthetic_returns.recording import Recording
-    from synthetic_returns.report.frames import frames_of_observations
-    from synthetic_returns.report.viewer import write_view
-    from synthetic_returns.runs import Run
-    from synthetic_returns.trainer import train
+    from synthetic_returns.training.runs import Run
+    from synthetic_returns.training.trainer import train
     from synthetic_returns.types import StepType, TimeStep
+    from synthetic_returns.viewer.frames import frames_of_observations
+    from synthetic_returns.viewer.recording import Recording
+    from synthetic_returns.viewer.viewer import write_view
     from synthetic_returns.wrappers.sb3 import SyntheticReturnsCallback, SyntheticReturnsVecEnv
     from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 
 _HOMES = {
-    "Association": "credit.association",
+    "Association": "credit.paper.association",
     "Config": "config",
-    "ContributionModel": "credit.sa_model",
+    "ContributionModel": "credit.paper.sa_model",
     "Environment": "envs.base",
     "Episode": "credit.episodes",
-    "EpisodicLearner": "credit.episodic",
-    "EpisodicMemory": "credit.memory",
-    "EpisodicOptions": "credit.options",
-    "Recording": "recording",
-    "Run": "runs",
-    "StateAssociativeModel": "credit.sa_model",
+    "EpisodicLearner": "credit.episodic.learner",
+    "EpisodicMemory": "credit.paper.memory",
+    "EpisodicOptions": "credit.episodic.options",
+    "Recording": "viewer.recording",
+    "Run": "training.runs",
+    "StateAssociativeModel": "credit.paper.sa_model",
     "StepType": "types",
     "SyntheticReturnsCallback": "wrappers.sb3",
     "SyntheticReturnsVecEnv": "wrappers.sb3",
     "SyntheticReturnsVectorWrapper": "wrappers.vector",
     "TimeStep": "types",
     "VectorEnvironment": "envs.base",
-    "associate": "credit.association",
+    "associate": "credit.paper.association",
     "augmented_reward": "credit.rewards",
     "make": "envs.registry",
     "preset": "presets",
-    "train": "trainer",
-    "frames_of_observations": "report.frames",
-    "write_view": "report.viewer",
+    "train": "training.trainer",
+    "frames_of_observations": "viewer.frames",
+    "write_view": "viewer.viewer",
 }
 
 __all__ = [

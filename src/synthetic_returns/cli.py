@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from synthetic_returns.suggestions import unknown
+from synthetic_returns.utils.suggestions import unknown
 
 __all__ = ["main"]
 

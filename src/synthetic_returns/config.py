@@ -5,9 +5,9 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import tyro
 
-from synthetic_returns.checks import check_finite_number, check_positive
-from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.credit.episodic.options import EpisodicOptions
 from synthetic_returns.envs.registry import find_task
+from synthetic_returns.utils.checks import check_finite_number, check_positive
 
 __all__ = ["Config"]
 

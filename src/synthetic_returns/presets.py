@@ -8,9 +8,9 @@ for each task, not the values found; where a range is named below, the value lie
 from typing import Any
 
 from synthetic_returns.config import Config
-from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.credit.episodic.options import EpisodicOptions
 from synthetic_returns.envs.registry import find_task
-from synthetic_returns.suggestions import unknown
+from synthetic_returns.utils.suggestions import unknown
 
 __all__ = ["PRESETS", "preset", "presets_of"]
 

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from synthetic_returns.bench import sa
-from synthetic_returns.credit.association import associate
+from synthetic_returns.credit.paper.association import associate
 
 
 def test_the_slow_pass_has_the_value_and_gradient_of_the_fast_one():

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.episodic import EpisodicLearner
-from synthetic_returns.credit.episodic_model import EpisodicModel
-from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.credit.episodic.learner import EpisodicLearner
+from synthetic_returns.credit.episodic.model import EpisodicModel
+from synthetic_returns.credit.episodic.options import EpisodicOptions
 
 KINDS = 4
 TRUE = np.array([1.0, 0.0, -1.0, 0.5], np.float32)  # what a state of each kind contributes

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.association import associate
-from synthetic_returns.credit.memory import EpisodicMemory, remember
-from synthetic_returns.credit.sa_model import StateAssociativeModel
+from synthetic_returns.credit.paper.association import associate
+from synthetic_returns.credit.paper.memory import EpisodicMemory, remember
+from synthetic_returns.credit.paper.sa_model import StateAssociativeModel
 from tests.credit.oracle import oracle
 
 PAST, CURRENT = 3, 4

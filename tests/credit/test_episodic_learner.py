@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.episodic import EpisodicLearner
-from synthetic_returns.credit.episodic_state import return_over, sparsity_cost
+from synthetic_returns.credit.episodic.learner import EpisodicLearner
+from synthetic_returns.credit.episodic.state import return_over, sparsity_cost
 from tests.credit.known_contributions import (
     KINDS,
     LENGTH,

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.credit.episodic.options import EpisodicOptions
 from tests.credit.known_contributions import (
     KINDS,
     LENGTH,

@@ -8,12 +8,12 @@ import pytest
 from synthetic_returns.envs.gymnasium_task import GymnasiumEnvironments, GymnasiumTask
 from synthetic_returns.envs.host import draw_seed
 from synthetic_returns.envs.registry import find_task
-from synthetic_returns.report.view_run import record_run, write_run_view
-from synthetic_returns.traces import read_traces
-from synthetic_returns.trainer import train
+from synthetic_returns.training.traces import read_traces
+from synthetic_returns.training.trainer import train
 from synthetic_returns.types import StepType
+from synthetic_returns.viewer.view_run import record_run, write_run_view
+from tests.engines.test_local_engine import with_settings
 from tests.small import SETTINGS
-from tests.test_local_engine import with_settings
 
 ENVS = 3
 

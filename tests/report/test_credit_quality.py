@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.episodic import EpisodicLearner
+from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.credit.episodic.learner import EpisodicLearner
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.key_to_door import KeyToDoor
-from synthetic_returns.learner import Learner
 from synthetic_returns.presets import preset
 from synthetic_returns.report import credit_quality as module
 from synthetic_returns.report.credit_quality import _aimless, credit_quality, peak_share, separation
-from synthetic_returns.report.playing import Played, play
 from synthetic_returns.types import StepType, TimeStep
+from synthetic_returns.viewer.playing import Played, play
 
 
 def played(c, events, last_at) -> Played:

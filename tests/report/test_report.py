@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from synthetic_returns.cli import main
+from synthetic_returns.experiments.experiment import NO_SR, SR
+from synthetic_returns.experiments.studies.chain import CHAIN
+from synthetic_returns.experiments.studies.key_to_door import KEY_TO_DOOR
 from synthetic_returns.presets import preset
 from synthetic_returns.report.arms import group
 from synthetic_returns.report.chart import Bundle, draw_chart
 from synthetic_returns.report.credit_quality import CreditQuality
 from synthetic_returns.report.published import find_experiment, published
 from synthetic_returns.report.report import read_records, write_report
-from synthetic_returns.reproduction.chain import CHAIN
-from synthetic_returns.reproduction.experiment import NO_SR, SR
-from synthetic_returns.reproduction.key_to_door import KEY_TO_DOOR
-from tests.report.browser import Visit, open_browser
-from tests.report.test_page import NASTY
-from tests.reproduction.fake_runs import fake_experiment, fake_run
+from tests.experiments.fake_runs import fake_experiment, fake_run
+from tests.viewer.browser import Visit, open_browser
+from tests.viewer.test_page import NASTY
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.credit.episodic.options import EpisodicOptions
 from synthetic_returns.wrappers.stream import Settings, StreamCredit
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 from tests.wrappers.planned import PlannedEnv, contribution

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from synthetic_returns.networks import ConvTorso, MlpTorso
+from synthetic_returns.nn.networks import ConvTorso, MlpTorso
 from synthetic_returns.wrappers.encoders import make_encoder
 from synthetic_returns.wrappers.observations import observation_format
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from synthetic_returns.files import RunError
+from synthetic_returns.utils.files import RunError
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 from tests.wrappers.small import OPTIONS
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
+from synthetic_returns.acting.host_actor import HostActor
+from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.bench.agent import steps_per_second
 from synthetic_returns.bench.record import Record
 from synthetic_returns.config import Config
 from synthetic_returns.envs.host import host_environments
-from synthetic_returns.host_actor import HostActor
-from synthetic_returns.learner import Learner
 from synthetic_returns.presets import preset
 
 __all__ = ["run"]

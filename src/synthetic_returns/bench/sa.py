@@ -14,9 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from synthetic_returns.bench.record import Record
-from synthetic_returns.credit.association import associate
-from synthetic_returns.credit.memory import EpisodicMemory, remember
-from synthetic_returns.credit.sa_model import StateAssociativeModel
+from synthetic_returns.credit.paper.association import associate
+from synthetic_returns.credit.paper.memory import EpisodicMemory, remember
+from synthetic_returns.credit.paper.sa_model import StateAssociativeModel
 
 __all__ = ["naive_loss", "run", "scaling"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tyro
 
-from synthetic_returns.suggestions import unknown
+from synthetic_returns.utils.suggestions import unknown
 
 BENCHES = {
     "sa": "the state-associative pass against re-evaluating the memory at every step",

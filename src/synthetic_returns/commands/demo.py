@@ -24,8 +24,8 @@ def main(arguments: Sequence[str]) -> None:
 
     # Only now what is slow to load.
     from synthetic_returns.commands.show_results import print_results
-    from synthetic_returns.reproduction.demo import STUDY, demo_folder
-    from synthetic_returns.reproduction.run import reproduce
+    from synthetic_returns.experiments.run import reproduce
+    from synthetic_returns.experiments.studies.demo import STUDY, demo_folder
 
     folder = demo_folder(parsed.root)
     print_results(folder, reproduce([STUDY], runs=folder / "runs", out=folder))

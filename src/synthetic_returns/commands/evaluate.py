@@ -28,8 +28,8 @@ def main(arguments: Sequence[str]) -> None:
     """Parses, plays and prints."""
     parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns evaluate")
 
-    from synthetic_returns.evaluation import evaluate
-    from synthetic_returns.trainer import load_agent
+    from synthetic_returns.acting.evaluation import evaluate
+    from synthetic_returns.training.trainer import load_agent
 
     config, step, agent = load_agent(parsed.run)
     result = evaluate(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 if TYPE_CHECKING:
-    from synthetic_returns.jobs import Job
-    from synthetic_returns.reproduction.study import Study
+    from synthetic_returns.experiments.study import Study
+    from synthetic_returns.training.jobs import Job
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,11 +38,11 @@ def main(arguments: Sequence[str]) -> None:
     parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns reproduce")
 
     # Only now what is slow to load.
-    from synthetic_returns.checks import check_positive
     from synthetic_returns.commands.report import report
     from synthetic_returns.commands.show_results import print_results
-    from synthetic_returns.reproduction.run import reproduce
-    from synthetic_returns.reproduction.studies import find_studies
+    from synthetic_returns.experiments.catalog import find_studies
+    from synthetic_returns.experiments.run import reproduce
+    from synthetic_returns.utils.checks import check_positive
 
     studies = find_studies(parsed.study)
     suffix = "-quick" if parsed.quick else ""
@@ -64,8 +64,8 @@ def _check_settings(studies: Sequence["Study"], runs: Path) -> None:
     """Refuses runs that were made with other settings, so that one table shows one method."""
     from synthetic_returns.commands.train import configuration
     from synthetic_returns.config import Config
-    from synthetic_returns.runs import Run, RunError
-    from synthetic_returns.trainer import difference
+    from synthetic_returns.training.runs import Run, RunError
+    from synthetic_returns.training.trainer import difference
 
     for job in _jobs(studies, runs):
         if not (job.out / "config.json").exists():
@@ -79,6 +79,6 @@ def _check_settings(studies: Sequence["Study"], runs: Path) -> None:
 
 
 def _jobs(studies: Sequence["Study"], runs: Path) -> list["Job"]:
-    from synthetic_returns.reproduction.experiment import unique_jobs
+    from synthetic_returns.experiments.experiment import unique_jobs
 
     return unique_jobs([e for study in studies for e in study.experiments], runs)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Column, Table
 
-from synthetic_returns.runs import Run
+from synthetic_returns.training.runs import Run
 
 __all__ = ["print_summaries"]
 

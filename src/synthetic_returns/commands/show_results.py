@@ -6,9 +6,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from synthetic_returns.reproduction.records import read_csv
-from synthetic_returns.reproduction.studies import EXPERIMENTS
-from synthetic_returns.reproduction.table import HEADER, arm_rows
+from synthetic_returns.experiments.catalog import EXPERIMENTS
+from synthetic_returns.experiments.records import read_csv
+from synthetic_returns.experiments.table import HEADER, arm_rows
 
 __all__ = ["print_results"]
 

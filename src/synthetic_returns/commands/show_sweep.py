@@ -8,8 +8,8 @@ from optuna.study import Study
 from rich.console import Console
 from rich.table import Column, Table
 
-from synthetic_returns.sweeps.outcome import read_outcomes, setting_importance
-from synthetic_returns.sweeps.study import Settings
+from synthetic_returns.experiments.sweeps.outcome import read_outcomes, setting_importance
+from synthetic_returns.experiments.sweeps.study import Settings
 
 __all__ = ["print_sweep"]
 

@@ -11,7 +11,7 @@ import tyro
 
 if TYPE_CHECKING:
     from synthetic_returns.config import Config
-    from synthetic_returns.sweeps.ranges import Space
+    from synthetic_returns.experiments.sweeps.ranges import Space
 
 USAGE = """\
 usage: synthetic-returns sweep TASK [--preset NAME] [OPTIONS] [ANY FLAG OF train]
@@ -88,11 +88,11 @@ def _search(task: str, rest: list[str]) -> None:
     )
     _check_installed()
 
-    from synthetic_returns.checks import check_positive
-    from synthetic_returns.sweeps.ranges import parse_space, read_space
-    from synthetic_returns.sweeps.run import Sweep, run_sweep
-    from synthetic_returns.sweeps.study import Settings
-    from synthetic_returns.sweeps.supplement import default_ranges
+    from synthetic_returns.experiments.sweeps.ranges import parse_space, read_space
+    from synthetic_returns.experiments.sweeps.run import Sweep, run_sweep
+    from synthetic_returns.experiments.sweeps.study import Settings
+    from synthetic_returns.experiments.sweeps.supplement import default_ranges
+    from synthetic_returns.utils.checks import check_positive
 
     check_positive("trials", parsed.trials)
     fixed = _fixed_flags(flags)
@@ -125,8 +125,8 @@ def _show(arguments: Sequence[str]) -> None:
 
 def _print(folder: Path, storage: str | None, out: Path) -> None:
     from synthetic_returns.commands.show_sweep import print_sweep
-    from synthetic_returns.sweeps.outcome import write_sweep
-    from synthetic_returns.sweeps.study import read_settings
+    from synthetic_returns.experiments.sweeps.outcome import write_sweep
+    from synthetic_returns.experiments.sweeps.study import read_settings
 
     study, settings = read_settings(folder, storage)
     print_sweep(study, settings, write_sweep(study, settings, out))
@@ -143,7 +143,7 @@ def _check_installed() -> None:
 def _check_space(space: "Space", arguments: list[str], config: "Config") -> None:
     """Refuses ranges whose ends training would refuse, before anything is trained."""
     from synthetic_returns.commands.train import configuration
-    from synthetic_returns.sweeps.ranges import to_flags
+    from synthetic_returns.experiments.sweeps.ranges import to_flags
 
     for end in (0, 1):
         values = {name: drawn.extremes()[end] for name, drawn in space.items()}
@@ -151,7 +151,7 @@ def _check_space(space: "Space", arguments: list[str], config: "Config") -> None
 
 
 def _check_metric(metric: str, config: "Config") -> None:
-    from synthetic_returns.suggestions import unknown
+    from synthetic_returns.utils.suggestions import unknown
 
     known = ("return", *config.task.event_names)
     if metric not in known:

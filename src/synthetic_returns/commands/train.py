@@ -8,11 +8,11 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import tyro
 
-from synthetic_returns.checks import check_positive
 from synthetic_returns.config import Config
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, find_task
 from synthetic_returns.presets import preset, presets_of
-from synthetic_returns.runs import Run, default_run_path
+from synthetic_returns.training.runs import Run, default_run_path
+from synthetic_returns.utils.checks import check_positive
 
 USAGE = f"""\
 usage: synthetic-returns train TASK [--preset NAME] [OPTIONS]
@@ -64,9 +64,9 @@ def main(arguments: Sequence[str]) -> None:
     if parsed.seeds > 1:
         runs = _train_seeds(parsed, config, rest)
     else:
-        from synthetic_returns.jobs import end_with_parent
-        from synthetic_returns.progress import TrainingProgress
-        from synthetic_returns.trainer import train
+        from synthetic_returns.training.jobs import end_with_parent
+        from synthetic_returns.training.progress import TrainingProgress
+        from synthetic_returns.training.trainer import train
 
         end_with_parent()
         out, resume = parsed.resume or parsed.out, parsed.resume is not None
@@ -170,7 +170,7 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
     """One run per seed, in directories side by side."""
     import jax
 
-    from synthetic_returns.loggers.base import check_loggers
+    from synthetic_returns.training.loggers.base import check_loggers
 
     check_loggers(parsed.log)
     folder = parsed.resume or parsed.out
@@ -183,11 +183,11 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
     outs = [folder / f"seed-{c.seed}" for c in configs]
     resume = parsed.resume is not None
     if jax.default_backend() != "cpu" and config.engine == "fused":
-        from synthetic_returns.trainer import train_seeds
+        from synthetic_returns.training.trainer import train_seeds
 
         return train_seeds(configs, outs, resume=resume, log=parsed.log)
 
-    from synthetic_returns.jobs import Job, run_jobs
+    from synthetic_returns.training.jobs import Job, run_jobs
 
     for c, out in zip(configs, outs, strict=True):
         if not (resume and out.exists()):

@@ -41,13 +41,13 @@ def main(arguments: Sequence[str]) -> None:
     parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns view")
 
     # Only now what is slow to load.
-    from synthetic_returns.report.view_run import record_run, write_run_view
+    from synthetic_returns.viewer.view_run import record_run, write_run_view
 
     recorded = record_run(parsed.run, parsed.episodes, seed=parsed.seed, greedy=parsed.greedy)
     page = write_run_view(recorded, parsed.out or parsed.run / "view.html")
     print(page)
     if parsed.gif:
-        from synthetic_returns.report.animation import write_animation
+        from synthetic_returns.viewer.animation import write_animation
 
         print(write_animation(parsed.gif, recorded.recordings[0]))
     show_page(page, open_it=parsed.open, serve=parsed.serve, port=parsed.port)
@@ -60,7 +60,7 @@ def show_page(page: Path, *, open_it: bool, serve: bool, port: int = 0) -> None:
             webbrowser.open(page.resolve().as_uri())
         return
 
-    from synthetic_returns.report.serving import page_server
+    from synthetic_returns.viewer.serving import page_server
 
     with page_server(page, port) as server:
         address = f"http://127.0.0.1:{server.server_address[1]}/"

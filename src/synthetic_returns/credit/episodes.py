@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from synthetic_returns.checks import check_positive
 from synthetic_returns.types import TimeStep
+from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["Episode", "EpisodeBuffer", "EpisodeCutter"]
 

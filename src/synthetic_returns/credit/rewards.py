@@ -3,7 +3,7 @@
 import jax
 from jaxtyping import Array, Float
 
-from synthetic_returns.checks import check_finite_number, check_shape
+from synthetic_returns.utils.checks import check_finite_number, check_shape
 
 __all__ = ["augmented_reward"]
 

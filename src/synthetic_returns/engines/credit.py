@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodes import EpisodeCutter
-from synthetic_returns.credit.episodic import EpisodicLearner
+from synthetic_returns.credit.episodic.learner import EpisodicLearner
 from synthetic_returns.types import Trajectory
 
 __all__ = ["EpisodicCredit", "has_episodic_credit"]

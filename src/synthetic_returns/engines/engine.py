@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic_state import EpisodicState
-from synthetic_returns.learner import Agent
+from synthetic_returns.credit.episodic.state import EpisodicState
 
 __all__ = ["ActorFailed", "Engine", "make_engine"]
 
@@ -65,7 +65,7 @@ def make_engine(config: Config, seeds: Sequence[int]) -> Engine:
 
         return LocalEngine(config, seeds)
     if config.engine == "cluster":
-        from synthetic_returns.engines.cluster import ClusterEngine
+        from synthetic_returns.engines.cluster.engine import ClusterEngine
 
         return ClusterEngine(config, seeds)
     from synthetic_returns.engines.fused import FusedEngine

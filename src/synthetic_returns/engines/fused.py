@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 from jaxtyping import Array, Float
 
-from synthetic_returns import actor
-from synthetic_returns.actor import ActorState
+from synthetic_returns.acting import actor
+from synthetic_returns.acting.actor import ActorState
+from synthetic_returns.agents.impala.learner import Learner, LearnerState
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic_state import EpisodicState
-from synthetic_returns.devices import AXIS, device_mesh
+from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.engines.credit import EpisodicCredit, has_episodic_credit
 from synthetic_returns.engines.layouts import (
     ALIKE,
@@ -24,8 +24,8 @@ from synthetic_returns.engines.layouts import (
     trajectory_layout,
 )
 from synthetic_returns.envs.base import Environment, VectorEnvironment
-from synthetic_returns.learner import Learner, LearnerState
 from synthetic_returns.types import Trajectory
+from synthetic_returns.utils.devices import AXIS, device_mesh
 
 __all__ = ["FusedEngine"]
 

@@ -7,9 +7,9 @@ import equinox as eqx
 import jax
 from jax.sharding import Mesh, PartitionSpec
 
-from synthetic_returns.devices import AXIS
-from synthetic_returns.learner import LearnerState
+from synthetic_returns.agents.impala.learner import LearnerState
 from synthetic_returns.types import Trajectory
+from synthetic_returns.utils.devices import AXIS
 
 __all__ = [
     "ALIKE",

@@ -12,13 +12,13 @@ from typing import Any
 
 import jax
 
+from synthetic_returns.acting.host_actor import HostActor
+from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic_state import EpisodicState
+from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.engines.engine import ActorFailed
 from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
-from synthetic_returns.host_actor import HostActor
-from synthetic_returns.learner import Agent
-from synthetic_returns.process_memory import resident_mb
+from synthetic_returns.utils.process_memory import resident_mb
 
 __all__ = ["LocalEngine"]
 

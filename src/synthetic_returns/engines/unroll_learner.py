@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from synthetic_returns.acting.statistics import EpisodeStatistics
+from synthetic_returns.agents.impala.learner import Agent, Learner, LearnerState
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic_state import EpisodicState
-from synthetic_returns.credit.memory import EpisodicMemory, remember
-from synthetic_returns.devices import AXIS, device_mesh
+from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.credit.paper.memory import EpisodicMemory, remember
 from synthetic_returns.engines.credit import EpisodicCredit, has_episodic_credit
 from synthetic_returns.engines.layouts import spread_update, trajectory_layout
 from synthetic_returns.envs.base import select_rows
-from synthetic_returns.learner import Agent, Learner, LearnerState
-from synthetic_returns.networks import AgentNetwork
-from synthetic_returns.statistics import EpisodeStatistics
+from synthetic_returns.nn.networks import AgentNetwork
 from synthetic_returns.types import TimeStep, Trajectory, first_step, side_by_side
+from synthetic_returns.utils.devices import AXIS, device_mesh
 
 __all__ = ["Policy", "Unroll", "UnrollLearner"]
 

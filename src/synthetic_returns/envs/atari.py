@@ -18,9 +18,9 @@ import numpy as np
 import tyro
 from jaxtyping import Int
 
-from synthetic_returns.checks import check_positive
 from synthetic_returns.envs.host import HostEnvironments, HostStep, HostTask, draw_seed
 from synthetic_returns.types import Key
+from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["Atari", "AtariEnvironments", "rom_of"]
 
@@ -193,7 +193,7 @@ def rom_of(game: str) -> Any:
     """The path of a game's ROM."""
     names = _ale().roms.get_all_rom_ids()
     if game not in names:
-        from synthetic_returns.suggestions import unknown
+        from synthetic_returns.utils.suggestions import unknown
 
         raise ValueError(unknown("Atari game", game, names))
     return _ale().roms.get_rom_path(game)

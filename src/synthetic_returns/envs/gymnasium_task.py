@@ -16,9 +16,9 @@ import numpy as np
 import tyro
 from jaxtyping import Int
 
-from synthetic_returns.checks import check_positive
 from synthetic_returns.envs.host import HostEnvironments, HostStep, HostTask, draw_seed
 from synthetic_returns.types import Key
+from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["GymnasiumEnvironments", "GymnasiumTask"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synthetic_returns.report.markup import Markup, tag
+from synthetic_returns.viewer.markup import Markup, tag
 
 __all__ = ["Bundle", "draw_chart"]
 

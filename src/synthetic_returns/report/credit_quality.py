@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic_state import EpisodicState
+from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.key_to_door import KeyToDoor
 from synthetic_returns.envs.spec import TaskSpec
-from synthetic_returns.learner import Agent
-from synthetic_returns.report.playing import Played, play
+from synthetic_returns.viewer.playing import Played, play
 
 __all__ = ["CreditQuality", "credit_quality", "peak_share", "separation"]
 

@@ -7,12 +7,12 @@ import numpy as np
 from PIL import Image
 
 from synthetic_returns.envs.phases import phases
-from synthetic_returns.event_style import marked_steps
-from synthetic_returns.recording import Recording
-from synthetic_returns.report.markup import Markup, tag
 from synthetic_returns.report.run_record import RunRecord
-from synthetic_returns.trace_picture import draw_trace_picture
-from synthetic_returns.traces import read_traces
+from synthetic_returns.training.traces import read_traces
+from synthetic_returns.viewer.event_style import marked_steps
+from synthetic_returns.viewer.markup import Markup, tag
+from synthetic_returns.viewer.recording import Recording
+from synthetic_returns.viewer.trace_picture import draw_trace_picture
 
 __all__ = ["example_episode"]
 

@@ -5,9 +5,9 @@ import functools
 from synthetic_returns.config import Config
 from synthetic_returns.envs.registry import make
 from synthetic_returns.envs.spec import TaskSpec
-from synthetic_returns.reproduction.experiment import Experiment
-from synthetic_returns.reproduction.studies import FIGURES
-from synthetic_returns.reproduction.table import published_results
+from synthetic_returns.experiments.catalog import FIGURES
+from synthetic_returns.experiments.experiment import Experiment
+from synthetic_returns.experiments.table import published_results
 
 __all__ = ["find_experiment", "published"]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from synthetic_returns.config import Config
-from synthetic_returns.files import RunError
-from synthetic_returns.report.opened_run import OpenedRun
-from synthetic_returns.reproduction.solving import find_solving, smooth
-from synthetic_returns.runs import Run
-from synthetic_returns.traces import drift, read_traces
+from synthetic_returns.experiments.solving import find_solving, smooth
+from synthetic_returns.training.runs import Run
+from synthetic_returns.training.traces import drift, read_traces
+from synthetic_returns.utils.files import RunError
+from synthetic_returns.viewer.opened_run import OpenedRun
 
 __all__ = ["RunRecord"]
 

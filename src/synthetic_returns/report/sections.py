@@ -9,9 +9,9 @@ from synthetic_returns.report.arms import ArmRecord, TaskRecord, differing_setti
 from synthetic_returns.report.chart import draw_chart
 from synthetic_returns.report.credit_quality import CreditQuality
 from synthetic_returns.report.example_episode import example_episode
-from synthetic_returns.report.markup import Markup, tag
 from synthetic_returns.report.published import find_experiment, published
 from synthetic_returns.report.run_record import RunRecord
+from synthetic_returns.viewer.markup import Markup, tag
 
 __all__ = ["commands", "credit", "curves", "diagnostics", "outcomes", "settings", "throughput"]
 

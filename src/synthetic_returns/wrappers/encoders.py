@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
-from synthetic_returns.credit.options import EpisodicOptions
-from synthetic_returns.networks import ConvTorso, MlpTorso, make_torso
+from synthetic_returns.credit.episodic.options import EpisodicOptions
+from synthetic_returns.nn.networks import ConvTorso, MlpTorso, make_torso
 from synthetic_returns.types import Key
 from synthetic_returns.wrappers.observations import ObservationFormat
 

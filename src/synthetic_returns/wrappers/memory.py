@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from synthetic_returns.credit.options import EpisodicOptions
+from synthetic_returns.credit.episodic.options import EpisodicOptions
 
 __all__ = ["slots_that_fit"]
 

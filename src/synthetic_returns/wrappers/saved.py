@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from synthetic_returns.credit.episodic import EpisodicLearner
-from synthetic_returns.files import RunError, replacing
+from synthetic_returns.credit.episodic.learner import EpisodicLearner
+from synthetic_returns.utils.files import RunError, replacing
 
 __all__ = ["load_learner", "save_learner"]
 

@@ -1,0 +1,1 @@
+"""Acting: unrolls of experience in compiled and in host environments, and evaluation."""

@@ -1,0 +1,53 @@
+"""Acting in environments that are written in JAX, an unroll at a time."""
+
+import equinox as eqx
+import jax
+
+from synthetic_returns.acting import actor
+from synthetic_returns.acting.actor import ActorState
+from synthetic_returns.envs.base import Environment, VectorEnvironment
+from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.types import Key, Trajectory
+
+__all__ = ["CompiledActor"]
+
+
+class CompiledActor:
+    """A batch of environments and the agent in them: ``actor.unroll`` with a state of its own.
+
+    It is used like a ``HostActor``, and does in one call what that does in one for every step.
+    """
+
+    def __init__(
+        self,
+        task: Environment,
+        network: AgentNetwork,
+        num_envs: int,
+        key: Key,
+        *,
+        stagger: bool = False,
+    ):
+        """Starts the environments.
+
+        Args:
+          task: what to play.
+          network: what acts first.
+          num_envs: environments stepped together.
+          key: decides the environments' luck and the agent's; consumed here.
+          stagger: begin them at evenly spread points of their first episode.
+        """
+        self._env = VectorEnvironment(task)
+        state = actor.start(self._env, network, num_envs, key)
+        self._state: ActorState = _stagger(self._env, network, state) if stagger else state
+
+    def unroll(self, network: AgentNetwork, length: int) -> Trajectory:
+        """Acts for ``length`` steps from where the last unroll ended."""
+        self._state, trajectory = _unroll(self._env, network, self._state, length)
+        return jax.block_until_ready(trajectory)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+_stagger = eqx.filter_jit(actor.stagger)
+_unroll = eqx.filter_jit(actor.unroll)

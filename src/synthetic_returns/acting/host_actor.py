@@ -1,0 +1,136 @@
+"""Acting in environments that run on the host: the agent is compiled, the loop is Python's."""
+
+import contextlib
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Shaped
+
+from synthetic_returns.acting.actor import agent_step
+from synthetic_returns.envs.host import HostStep, host_environments
+from synthetic_returns.envs.spec import TaskSpec
+from synthetic_returns.nn.networks import AgentNetwork, CoreState
+from synthetic_returns.types import Key, TimeStep, Trajectory, split_each
+
+__all__ = ["UNROLL", "HostActor", "play_episodes"]
+
+UNROLL = 32  # steps between two looks at whether all episodes are over
+
+
+class HostActor:
+    """A batch of environments and the agent in them, between two unrolls.
+
+    The twin of ``actor.start`` and ``actor.unroll``: on a task written in JAX, the same key gives
+    the same steps, actions and cores.
+    """
+
+    def __init__(self, task: TaskSpec, network: AgentNetwork, num_envs: int, key: Key):
+        """Starts the environments.
+
+        Args:
+          task: what to play.
+          network: any with the structure of those that will act; gives the first core.
+          num_envs: environments stepped together.
+          key: decides the environments' luck and the agent's; consumed here.
+        """
+        env_key, action_key = jax.random.split(key)
+        self._envs = host_environments(task, num_envs, env_key)
+        self._step = self._envs.reset()
+        self._core = network.initial_state(num_envs)
+        self._keys = jax.random.split(action_key, num_envs)
+
+    def unroll(self, network: AgentNetwork, length: int, *, greedy: bool = False) -> Trajectory:
+        """Acts for ``length`` steps from where the last unroll ended."""
+        core = self._core
+        steps, actions, logits = [self._step], [], []
+        for _ in range(length):
+            action, logit, self._core, self._keys = _act(
+                network, _to_device(self._step), self._core, self._keys, greedy
+            )
+            actions.append(np.asarray(action))
+            logits.append(np.asarray(logit))
+            self._step = self._envs.step(actions[-1])
+            steps.append(self._step)
+        # Host steps are stacked as they are: bytes stay bytes on their way to the learner.
+        return Trajectory(_stack(steps), _device(actions), _device(logits), core)
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """All that is needed to go on from here; None if the environments cannot be saved."""
+        envs = self._envs.snapshot()
+        if envs is None:
+            return None
+        step = _to_device(self._step)
+        return {"envs": envs, "step": step, "core": self._core, "keys": self._keys}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Goes on from a snapshot."""
+        self._envs.restore(snapshot["envs"])
+        step: TimeStep = snapshot["step"]
+        self._step = HostStep(
+            *(np.asarray(x) for x in (step.step_type, step.reward, step.discount)),
+            observation=np.asarray(step.observation),
+            events={name: np.asarray(x) for name, x in step.events.items()},
+        )
+        self._core, self._keys = snapshot["core"], snapshot["keys"]
+
+    def close(self) -> None:
+        """Closes the environments."""
+        self._envs.close()
+
+
+def play_episodes(
+    task: TaskSpec, network: AgentNetwork, episodes: int, key: Key, *, greedy: bool = False
+) -> TimeStep:
+    """One whole episode in each column, ``[T, B]``; what lies behind its end is another one."""
+    player = HostActor(task, network, episodes, key)
+    played: list[TimeStep] = []
+    over = np.zeros(episodes, bool)
+    with contextlib.closing(player):
+        while not over.all():
+            timestep = player.unroll(network, UNROLL, greedy=greedy).timestep
+            over |= np.asarray(timestep.last).any(axis=0)
+            # The last step of an unroll is the first of the next.
+            played.append(jax.tree.map(lambda x: x[:-1], timestep))
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *played)
+
+
+@eqx.filter_jit
+def _act(
+    network: AgentNetwork,
+    timestep: TimeStep,
+    core: CoreState,
+    keys: Shaped[Key, "batch"],
+    greedy: bool,
+) -> tuple[Any, ...]:
+    keys, action_keys = split_each(keys)
+    action, logits, core = agent_step(network, timestep, core, action_keys, greedy=greedy)
+    return action, logits, core, keys
+
+
+def _to_device(step: HostStep) -> TimeStep:
+    return TimeStep(
+        step_type=jnp.asarray(step.step_type),
+        reward=jnp.asarray(step.reward),
+        discount=jnp.asarray(step.discount),
+        observation=jnp.asarray(step.observation),
+        events={name: jnp.asarray(x) for name, x in step.events.items()},
+    )
+
+
+def _stack(steps: list[HostStep]) -> TimeStep:
+    """Steps one after another, ``[T]`` of ``[B]``."""
+    names = steps[0].events
+    return TimeStep(
+        step_type=_device([step.step_type for step in steps]),
+        reward=_device([step.reward for step in steps]),
+        discount=_device([step.discount for step in steps]),
+        observation=_device([step.observation for step in steps]),
+        events={name: _device([step.events[name] for step in steps]) for name in names},
+    )
+
+
+def _device(arrays: list[np.ndarray]) -> jax.Array:
+    return jnp.asarray(np.stack(arrays))

@@ -1,0 +1,1 @@
+"""The agents: what acts, and how it learns from unrolls."""

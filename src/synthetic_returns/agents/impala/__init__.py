@@ -1,0 +1,1 @@
+"""IMPALA: V-trace, its losses, and one update from top to bottom."""

@@ -1,0 +1,292 @@
+"""The learner: one update of the agent from one unroll, the paper's method from top to bottom."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from synthetic_returns.agents.impala.losses import (
+    entropy_loss,
+    habit_loss,
+    log_prob,
+    policy_gradient_loss,
+    value_loss,
+)
+from synthetic_returns.agents.impala.vtrace import vtrace
+from synthetic_returns.agents.optimizers import adam
+from synthetic_returns.config import Config
+from synthetic_returns.credit.paper.association import associate
+from synthetic_returns.credit.paper.memory import EpisodicMemory
+from synthetic_returns.credit.paper.sa_model import StateAssociativeModel
+from synthetic_returns.credit.rewards import augmented_reward
+from synthetic_returns.nn.networks import AgentNetwork, make_torso
+from synthetic_returns.types import Key, Trajectory
+
+__all__ = ["Agent", "Learner", "LearnerState", "make_optimizer"]
+
+Metrics = dict[str, Float[Array, ""]]
+
+
+class Agent(eqx.Module):
+    """All that one optimisation step trains: the policy's network and, with it, c, g and b."""
+
+    network: AgentNetwork
+    sa_model: StateAssociativeModel | None
+
+
+class LearnerState(eqx.Module):
+    """What the learner carries from update to update."""
+
+    agent: Agent
+    optimizer: optax.OptState
+    memory: EpisodicMemory | None
+    updates: Int[Array, ""]
+
+
+@dataclasses.dataclass(frozen=True)
+class Learner:
+    """IMPALA with synthetic returns.
+
+    Attributes:
+      config: the settings.
+      axis: name of the device axis that the batch is spread over, if it is.
+    """
+
+    config: Config
+    axis: str | None = None
+
+    def init(self, key: Key) -> LearnerState:
+        """Draws the parameters."""
+        config, env = self.config, self.config.task
+        torso_key, network_key, sa_key = jax.random.split(key, 3)
+        feature_size = config.torso_sizes[-1]
+        torso = make_torso(
+            env.observation_shape,
+            config.channels,
+            config.torso_sizes,
+            kernel=config.kernel,
+            stride=config.stride,
+            patches=config.patches,
+            key=torso_key,
+        )
+        network = AgentNetwork(
+            torso,
+            feature_size,
+            lstm_size=config.lstm_size,
+            policy_size=config.policy_size,
+            num_actions=env.num_actions,
+            clock=env.episode_steps if config.clock else 0,
+            key=network_key,
+        )
+        if config.habit:
+            network = eqx.tree_at(
+                lambda n: n.policy_logits.bias, network, replace_fn=lambda x: x + self.log_habit
+            )
+        sa_model = memory = None
+        if config.sr and config.credit == "unroll":
+            core_sees = config.sa_current == "core" and config.lstm_size
+            sa_model = StateAssociativeModel(
+                feature_size,
+                config.lstm_size if core_sees else feature_size,
+                contribution_layers=config.sa_sizes,
+                gate_layers=config.sa_sizes[:1],
+                baseline_layers=config.sa_sizes,
+                key=sa_key,
+            )
+            capacity = config.memory_capacity or env.episode_steps
+            memory = EpisodicMemory.empty(config.num_envs, capacity, feature_size)
+        agent = Agent(network, sa_model)
+        optimizer = make_optimizer(config).init(eqx.filter(agent, eqx.is_array))
+        return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))
+
+    def update(
+        self,
+        state: LearnerState,
+        trajectory: Trajectory,
+        c_t: Float[Array, "time batch"] | None = None,
+    ) -> tuple[LearnerState, Metrics]:
+        """All optimisation steps with one unroll.
+
+        Args:
+          state: the parameters, the optimiser's and the episodic memory.
+          trajectory: T transitions of experience.
+          c_t: synthetic returns of the destination states, in units of the environment's reward,
+            from a model that is trained elsewhere; None if the agent's own model gives them, or
+            nothing does.
+        """
+        agent, optimizer, memory = state.agent, state.optimizer, state.memory
+        metrics: Metrics = {}
+        for _ in range(self.config.reuse):
+            # Each of them stores the unroll in the memory as it was before.
+            grads, (memory, metrics) = self.gradients(
+                agent, state.memory, trajectory, c_t, self.entropy_cost(state.updates)
+            )
+            if self.axis is not None:
+                grads = jax.lax.psum(grads, self.axis)
+                metrics = jax.lax.pmean(metrics, self.axis)
+            updates, optimizer = make_optimizer(self.config).update(grads, optimizer)
+            agent = eqx.apply_updates(agent, updates)
+            metrics["grad_norm"] = optax.tree.norm(grads)
+        return LearnerState(agent, optimizer, memory, state.updates + 1), metrics
+
+    def gradients(
+        self,
+        agent: Agent,
+        memory: EpisodicMemory | None,
+        trajectory: Trajectory,
+        c_t: Float[Array, "time batch"] | None,
+        entropy_cost: Float[Array, ""],
+    ) -> tuple[Any, tuple[EpisodicMemory | None, Metrics]]:
+        """The gradient of the loss, computed on one part of the batch after another.
+
+        The loss is a sum over transitions, so the gradients of the parts add up to that of the
+        whole; only the activations of one part are in memory at a time.
+        """
+        grad = eqx.filter_grad(self.loss, has_aux=True)
+        if self.config.accumulate == 1:
+            return grad(agent, memory, trajectory, c_t, entropy_cost)
+
+        def add(total: Any, part: tuple[Any, ...]) -> tuple[Any, Any]:
+            memory, trajectory, c_t = part
+            grads, found = grad(agent, memory, trajectory, c_t, entropy_cost)
+            return jax.tree.map(jnp.add, total, grads), found
+
+        zero = jax.tree.map(jnp.zeros_like, eqx.filter(agent, eqx.is_inexact_array))
+        parts = _split_batch((memory, trajectory, c_t), self.config.accumulate)
+        grads, (memories, metrics) = jax.lax.scan(add, zero, parts)
+        memory = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), memories)
+        return grads, (memory, jax.tree.map(jnp.mean, metrics))
+
+    @property
+    def log_habit(self) -> Float[Array, "actions"]:
+        """Log probabilities of the actions of an agent that has learned nothing."""
+        others = self.config.task.num_actions - 1
+        habit = [self.config.habit, *[(1 - self.config.habit) / others] * others]
+        return jnp.log(jnp.asarray(habit, jnp.float32))
+
+    def entropy_cost(self, updates: Int[Array, ""]) -> Float[Array, ""]:
+        """The weight of the entropy bonus after so many updates."""
+        progress = jnp.minimum(updates / self.config.updates, 1)
+        return self.config.entropy_cost * (1 - self.config.entropy_fall * progress)
+
+    def loss(
+        self,
+        agent: Agent,
+        memory: EpisodicMemory | None,
+        trajectory: Trajectory,
+        c_t: Float[Array, "time batch"] | None,
+        entropy_cost: Float[Array, ""],
+    ) -> tuple[Float[Array, ""], tuple[EpisodicMemory | None, Metrics]]:
+        """From an unroll to the one number that is minimised."""
+        config, timestep = self.config, trajectory.timestep
+        metrics: Metrics = {}
+
+        # The T + 1 states of the unroll, as the agent sees them now.
+        features = agent.network.torso(timestep.observation)
+        hidden, _ = agent.network.recur(features, timestep.first, trajectory.core)
+        logits, value = agent.network.heads(hidden)
+
+        # Transitions: from the first T states to the last T. Where the source ends an episode, the
+        # destination belongs to the next one: such a transition is not valid.
+        valid_tm1 = ~timestep.last[:-1]
+        first_tm1 = timestep.first[:-1]
+        r_t = config.reward_scale * timestep.reward[1:]
+        c_t = None if c_t is None else config.reward_scale * c_t
+
+        # State-associative learning, Eq. (basic_arch): the reward of leaving s_tm1, predicted from
+        # the states before it.
+        sa_loss = jnp.zeros(())
+        if agent.sa_model is not None and memory is not None:
+            association = associate(
+                agent.sa_model,
+                memory,
+                features[:-1],
+                first_tm1,
+                r_t,
+                current=(hidden if config.sa_current == "core" else features)[:-1],
+                valid=valid_tm1,
+                two_stage=config.two_stage,
+                check=False,
+            )
+            sa_loss, memory = association.loss, association.memory
+            metrics |= {f"sa/{name}": x for name, x in association.metrics.items()}
+            c_last = agent.sa_model.contribution(features[-1:])
+            c_t = jnp.concatenate([association.c_t[1:], c_last])
+
+        # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
+        r_aug_t = r_t
+        if c_t is not None:
+            paid_t = jnp.where(timestep.last[1:], config.last_reward * r_t, r_t)
+            r_aug_t = augmented_reward(paid_t, c_t, alpha=config.alpha, beta=config.beta)
+
+        # V-trace on the augmented reward.
+        log_pi_tm1 = log_prob(logits[:-1], trajectory.action)
+        log_mu_tm1 = log_prob(trajectory.logits, trajectory.action)
+        rho_tm1 = jnp.where(valid_tm1, jnp.exp(log_pi_tm1 - log_mu_tm1), 0)
+        trace = vtrace(
+            v_tm1=value[:-1],
+            v_t=value[1:],
+            r_t=r_aug_t,
+            discount_t=config.discount * timestep.discount[1:],
+            rho_tm1=rho_tm1,
+            lambda_=config.trace_decay,
+        )
+
+        # The actor-critic.
+        pg_loss = policy_gradient_loss(log_pi_tm1, trace.advantage_tm1, valid_tm1)
+        v_loss = value_loss(value[:-1], trace.target_tm1, valid_tm1)
+        ent_loss = entropy_loss(logits[:-1], valid_tm1)
+        apart = ent_loss  # from the habit; all actions alike unless there is one
+        if config.habit:
+            apart = ent_loss + habit_loss(logits[:-1], self.log_habit, valid_tm1)
+        loss = (
+            pg_loss + config.value_cost * v_loss + entropy_cost * apart + config.sa_cost * sa_loss
+        )
+        metrics |= {
+            "loss/total": loss,
+            "loss/policy": pg_loss,
+            "loss/value": v_loss,
+            "loss/sa": sa_loss,
+            "policy/entropy": -ent_loss,
+            "policy/ratio_max": jnp.max(rho_tm1),
+            "reward/augmented": jnp.mean(r_aug_t),
+        }
+        # IMPALA sums over the transitions; the optimiser's epsilon and the clipping of gradients
+        # are meant for sums.
+        return loss * jnp.sum(valid_tm1, dtype=loss.dtype), (memory, metrics)
+
+
+def _split_batch(data: tuple[Any, Trajectory, Any], parts: int) -> tuple[Any, ...]:
+    """Puts an axis of parts in front of a memory, a trajectory and its synthetic returns."""
+    memory, trajectory, c_t = data
+
+    def rows(x: Array) -> Array:
+        return jnp.reshape(x, (parts, -1, *x.shape[1:]))
+
+    def columns(x: Array) -> Array:
+        return jnp.moveaxis(jnp.reshape(x, (x.shape[0], parts, -1, *x.shape[2:])), 1, 0)
+
+    def with_core(trajectory: Trajectory, core: Any) -> Trajectory:
+        return eqx.tree_at(lambda t: t.core, trajectory, core, is_leaf=lambda x: x is None)
+
+    split = jax.tree.map(columns, with_core(trajectory, None))
+    split = with_core(split, jax.tree.map(rows, trajectory.core))
+    return jax.tree.map(rows, memory), split, jax.tree.map(columns, c_t)
+
+
+def make_optimizer(config: Config) -> optax.GradientTransformation:
+    """Clipping by global norm, then RMSProp (epsilon inside the root) or Adam."""
+    learning_rate = config.learning_rate
+    if config.anneal:
+        learning_rate = optax.linear_schedule(learning_rate, 0.0, config.updates * config.reuse)
+    if config.optimizer == "rmsprop":
+        step = optax.rmsprop(
+            learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True
+        )
+    else:
+        step = adam(learning_rate, b1=config.adam_b1, b2=config.adam_b2, eps=config.epsilon)
+    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), step)

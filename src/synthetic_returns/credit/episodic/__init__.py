@@ -1,0 +1,1 @@
+"""State-associative learning on whole episodes, beside the agent."""

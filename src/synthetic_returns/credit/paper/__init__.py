@@ -1,0 +1,1 @@
+"""The paper's method: an episodic memory of states and a state-associative model."""

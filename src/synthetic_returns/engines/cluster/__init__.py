@@ -1,0 +1,1 @@
+"""Actors in processes of their own, on one machine or many."""

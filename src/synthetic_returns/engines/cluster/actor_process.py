@@ -1,0 +1,107 @@
+"""What runs in the process of a cluster's actor: environments, and a copy of the policy."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from synthetic_returns.acting.compiled_actor import CompiledActor
+from synthetic_returns.acting.host_actor import HostActor
+from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.config import Config
+from synthetic_returns.envs.base import Environment
+from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.types import Key, Trajectory, first_step
+
+__all__ = ["ActorProcess", "Weights", "expected_trajectory", "network_of", "to_weights"]
+
+Weights = tuple[int, list[np.ndarray]]  # the version of a policy, and the arrays of its network
+
+
+class ActorProcess:
+    """Plays unrolls when asked to, with the weights it is given."""
+
+    def __init__(self, config: Config, envs: int, seed: int, stream: int):
+        """Prepares; the environments are started by the first unroll.
+
+        Args:
+          config: the settings.
+          envs: environments of this actor.
+          seed: of the run.
+          stream: index of this actor.
+        """
+        self._config, self._envs = config, envs
+        self._key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2), stream)
+        shapes, self._static = eqx.partition(network_of(config), _is_shape)
+        self._structure = jax.tree.structure(shapes)
+        self._version: int | None = None
+        self._life: int | None = None
+        self._network: Any = None
+        self._player: HostActor | CompiledActor | None = None
+
+    def unroll(self, weights: Weights, life: int) -> Trajectory:
+        """The next unroll, as numpy arrays.
+
+        Args:
+          weights: what to act with.
+          life: where it differs from the last one, all environments start anew.
+        """
+        version, arrays = weights
+        if version != self._version:
+            learned = jax.tree.unflatten(self._structure, [jnp.asarray(x) for x in arrays])
+            self._network = eqx.combine(learned, self._static)
+            self._version = version
+        if self._player is None or life != self._life:
+            self._begin(life)
+        assert self._player is not None
+        trajectory = self._player.unroll(self._network, self._config.unroll_length)
+        return jax.tree.map(np.asarray, trajectory)
+
+    def _begin(self, life: int) -> None:
+        if self._player is not None:
+            self._player.close()
+        self._player = _player(
+            self._config, self._network, self._envs, jax.random.fold_in(self._key, life)
+        )
+        self._life = life
+
+
+def network_of(config: Config) -> AgentNetwork:
+    """The policy's network with shapes in the place of arrays."""
+    return eqx.filter_eval_shape(Learner(config).init, jax.random.key(0)).agent.network
+
+
+def to_weights(network: AgentNetwork, version: int) -> Weights:
+    """What is sent to actors."""
+    return version, [np.asarray(x) for x in jax.tree.leaves(eqx.filter(network, eqx.is_array))]
+
+
+def expected_trajectory(config: Config, envs: int) -> Trajectory:
+    """The shapes and types of an actor's unroll."""
+    time, task, network = config.unroll_length, config.task, network_of(config)
+
+    def nothing() -> Trajectory:
+        seen = jnp.zeros(task.observation_shape, task.observation_dtype)
+        step = first_step(seen, task.event_names)
+        return Trajectory(
+            timestep=jax.tree.map(lambda x: jnp.broadcast_to(x, (time + 1, envs, *x.shape)), step),
+            action=jnp.zeros((time, envs), jnp.int32),
+            logits=jnp.zeros((time, envs, task.num_actions)),
+            core=network.initial_state(envs),
+        )
+
+    return jax.eval_shape(nothing)
+
+
+def _is_shape(leaf: Any) -> bool:
+    return isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def _player(
+    config: Config, network: AgentNetwork, envs: int, key: Key
+) -> HostActor | CompiledActor:
+    if isinstance(config.task, Environment):
+        return CompiledActor(config.task, network, envs, key, stagger=config.stagger)
+    return HostActor(config.task, network, envs, key)

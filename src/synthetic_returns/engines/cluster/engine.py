@@ -1,0 +1,111 @@
+"""The cluster engine: actors in processes of their own, on one machine or many; one learner.
+
+What differs from the local engine is who acts (see ``crew``): an actor or a whole node may die, be
+slow or send nonsense, and training goes on with the others. An update takes unrolls from as many
+different actors as make up ``num_envs``; the episodic memory and the running episodes are kept
+beside the learner, who sees every step anyway, so that neither is ever sent.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.config import Config
+from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.engines.cluster.actor_process import Weights, to_weights
+from synthetic_returns.engines.cluster.crew import Crew
+from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
+
+__all__ = ["ClusterEngine"]
+
+
+class ClusterEngine:
+    """Trains one agent with actors on Ray.
+
+    A restored engine starts new episodes, from other seeds than before.
+    """
+
+    def __init__(self, config: Config, seeds: Sequence[int]):
+        """Draws all parameters; the actors are started by the first step."""
+        if len(seeds) != 1:
+            raise ValueError(
+                f"there are {len(seeds)} seeds and the engine 'cluster' trains one at a time: "
+                "train them one by one."
+            )
+        self.config = config
+        self.steps_per_call = config.num_envs * config.unroll_length
+        self._seed = seeds[0]
+        self._learner = UnrollLearner(
+            config, seeds[0], streams=config.actors, stream_envs=config.envs_per_actor
+        )
+        self._crew: Crew | None = None
+        self._stale = 0
+        self._waited = 0.0
+        self._since = time.monotonic()
+
+    def step(self) -> None:
+        """One update from the next unrolls."""
+        if self._crew is None:
+            self._crew = Crew(self.config, self._seed, self._learner.updates, self._weights)
+        batch = self._next_batch(self._crew)
+        # They play while the learner learns.
+        self._crew.taken(batch)
+        self._crew.send_out(self._learner.updates)
+        self._learner.update(*batch)
+
+    def agent(self, index: int) -> Agent:
+        """The agent as it is now."""
+        del index
+        return self._learner.agent
+
+    def credit(self, index: int) -> EpisodicState | None:
+        """The episodic model, if that is where credit comes from."""
+        del index
+        return self._learner.credit
+
+    def report(self) -> list[dict[str, float]]:
+        """Means over the episodes since the last report, the last losses, the lag and faults."""
+        report = self._learner.report()
+        if self._crew is not None:
+            now = time.monotonic()
+            report |= self._crew.report()
+            report["actors/stale"] = float(self._stale)
+            report["learner/busy"] = 1 - self._waited / max(now - self._since, 1e-9)
+            self._waited, self._since = 0.0, now
+        return [report]
+
+    def snapshot(self, index: int) -> dict[str, Any]:
+        """All that is needed to go on later."""
+        del index
+        return self._learner.snapshot(running=False)
+
+    def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
+        """Goes on from a snapshot."""
+        self.close()
+        self._learner.restore(snapshots[0])
+
+    def close(self) -> None:
+        """Ends all actors."""
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
+
+    def _next_batch(self, crew: Crew) -> list[Unroll]:
+        """Unrolls of different actors, none of them too old."""
+        learner, batch = self._learner, []
+        while len(batch) < self.config.unrolls_per_update:
+            began = time.monotonic()
+            unroll = crew.next(learner.updates)
+            self._waited += time.monotonic() - began
+            if learner.updates - unroll.version > self.config.max_lag:
+                # Too old for the policy, and still part of an episode.
+                learner.observe(unroll)
+                crew.taken([unroll])
+                self._stale += 1
+            else:
+                batch.append(unroll)
+        return batch
+
+    def _weights(self) -> Weights:
+        return to_weights(self._learner.agent.network, self._learner.updates)

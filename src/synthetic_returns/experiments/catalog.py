@@ -1,0 +1,48 @@
+"""All studies by name."""
+
+from synthetic_returns.experiments.studies import (
+    ablation,
+    catch,
+    chain,
+    impala,
+    key_to_door,
+    paper,
+    pong,
+    seeds,
+    skiing,
+    stability,
+)
+from synthetic_returns.experiments.study import Study
+from synthetic_returns.utils.suggestions import unknown
+
+__all__ = ["ALL", "EXPERIMENTS", "STUDIES", "find_studies"]
+
+ALL = "all"
+FIGURES = (chain.STUDY, catch.STUDY, key_to_door.STUDY)  # what the paper shows: "all"
+STUDIES = {
+    study.name: study
+    for study in (
+        *FIGURES,
+        impala.STUDY,
+        paper.STUDY,
+        ablation.STUDY,
+        seeds.STUDY,
+        stability.STUDY,
+        skiing.STUDY,
+        pong.STUDY,
+    )
+}
+EXPERIMENTS = {e.name: e for study in STUDIES.values() for e in study.experiments}
+
+
+def find_studies(name: str) -> tuple[Study, ...]:
+    """The study of this name; "all" are the figures of the paper.
+
+    Raises:
+      ValueError: no study has this name.
+    """
+    if name == ALL:
+        return FIGURES
+    if name not in STUDIES:
+        raise ValueError(unknown("study", name, [ALL, *STUDIES]))
+    return (STUDIES[name],)

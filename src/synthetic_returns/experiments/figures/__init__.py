@@ -1,0 +1,1 @@
+"""What all figures share: style, curves, the credit over an episode."""

@@ -1,0 +1,65 @@
+"""Learning curves in the paper's form: every seed thin, the mean thick."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from synthetic_returns.experiments.figures.style import steps_axis
+from synthetic_returns.experiments.outcome import Outcome, Outcomes
+
+__all__ = ["draw_curves", "mean_curve"]
+
+POINTS = 200
+
+
+def draw_curves(
+    ax: Axes,
+    outcomes: Outcomes,
+    metric: str,
+    *,
+    label: str,
+    title: str = "",
+    solved: float | None = None,
+    top: float | None = None,
+) -> None:
+    """Draws one metric of all runs of an experiment.
+
+    Args:
+      ax: where to.
+      outcomes: the runs, by arm.
+      metric: a column of the metrics.
+      label: what the metric is called.
+      title: of the panel.
+      solved: where to draw the line of the solved task.
+      top: the largest value that is possible.
+    """
+    for runs in outcomes.values():
+        arm = runs[0].arm
+        for run in runs:
+            ax.plot(run.steps, run.curve(metric), color=arm.colour, alpha=0.45, linewidth=0.7)
+        ax.plot(*mean_curve(runs, metric), color=arm.colour, linewidth=2.2, label=arm.label)
+    if solved is not None:
+        ax.axhline(solved, color="#888888", linewidth=0.9, linestyle=(0, (4, 3)))
+    if top is not None:
+        ax.set_ylim(-0.03 * top, 1.06 * top)
+    ax.set_title(title)
+    ax.set_ylabel(label)
+    ax.set_xlim(left=0)
+    steps_axis(ax)
+
+
+def mean_curve(runs: Sequence[Outcome], metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """The mean over the runs, from where all have a value to where the first one ends."""
+    curves = []
+    for run in runs:
+        values = run.curve(metric)
+        known = ~np.isnan(values)
+        curves.append((run.steps[known], values[known]))
+    curves = [(steps, values) for steps, values in curves if len(steps)]
+    if not curves:
+        return np.zeros(0), np.zeros(0)
+    first = max(steps[0] for steps, _ in curves)
+    last = min(steps[-1] for steps, _ in curves)
+    grid = np.linspace(first, last, POINTS)
+    return grid, np.mean([np.interp(grid, steps, values) for steps, values in curves], axis=0)

@@ -1,0 +1,124 @@
+"""What one run of an experiment came to, read from its run directory."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synthetic_returns.experiments.experiment import Arm, Experiment
+from synthetic_returns.experiments.solving import Solving, find_solving, smooth
+from synthetic_returns.training.runs import Run
+from synthetic_returns.training.traces import Trace, read_traces
+
+__all__ = ["Outcome", "Outcomes", "read_outcomes", "spike_ratio"]
+
+EARLY, MIDDLE = 0.3, 0.7  # smoothed success at which the first two example episodes are taken
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """One finished run: one seed of one arm."""
+
+    experiment: Experiment
+    arm: Arm
+    seed: int
+    path: Path
+    config: dict[str, Any]
+    metrics: dict[str, np.ndarray]
+    summary: dict[str, Any]
+
+    @classmethod
+    def read(cls, experiment: Experiment, arm: Arm, seed: int, root: Path) -> "Outcome":
+        """Reads a run directory."""
+        run = Run.open(experiment.run_path(root, arm, seed))
+        return cls(
+            experiment, arm, seed, run.path, run.config, run.read_metrics(), run.summary()
+        )  # fmt: skip
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The environment steps of every row of metrics."""
+        return self.metrics["env_steps"]
+
+    def curve(self, metric: str) -> np.ndarray:
+        """A smoothed column of the metrics."""
+        return smooth(self.metrics[metric])
+
+    @property
+    def solving(self) -> Solving | None:
+        """When the task was solved, if it was."""
+        return find_solving(self.metrics["success"], self.experiment.solved)
+
+    def example_traces(self) -> list[Trace]:
+        """Three episodes of the agent, from early, in the middle of and late in learning."""
+        traces = read_traces(self.path)
+        if len(traces) <= 3:
+            return traces
+        success = self.curve("success")
+        chosen = {len(traces) - 1}
+        for level in (EARLY, MIDDLE):
+            climbed = np.flatnonzero(success >= level)
+            if len(climbed):
+                chosen.add(_nearest(traces, float(self.steps[climbed[0]])))
+        if len(chosen) < 3:  # it never climbed, or too fast to be seen
+            chosen = {len(traces) // 3, 2 * len(traces) // 3, len(traces) - 1}
+        return [traces[index] for index in sorted(chosen)]
+
+    def scripted_traces(self) -> dict[str, Trace]:
+        """What c says about the decisive states: while the policy was learning, and at the end."""
+        traces = read_traces(self.path, scripted=True)
+        if not traces:
+            return {}
+        solving = self.solving
+        solved_at = self.steps[solving.row] if solving else np.inf
+        learning = [trace for trace in traces if trace.step < solved_at] or traces[:1]
+        return {"learning": learning[-1], "end": traces[-1]}
+
+    def row(self) -> dict[str, Any]:
+        """The row of this run in ``summary.csv``."""
+        solving, result = self.solving, dict(self.summary["eval"])
+        row = {
+            "experiment": self.experiment.name,
+            "arm": self.arm.name,
+            "seed": self.seed,
+            "env_steps": self.summary["env_steps"],
+            "wall_s": self.summary["wall_s"],
+            "steps_to_solve": self.steps[solving.row] if solving else None,
+            "wall_s_to_solve": self.metrics["wall_s"][solving.row] if solving else None,
+            "lowest_after_solving": solving.lowest if solving else None,
+        }
+        for phase, trace in self.scripted_traces().items():
+            row[f"c_ratio_{phase}"] = spike_ratio(trace, self.experiment.credited)
+        return row | {f"eval_{name}": value for name, value in result.items()}
+
+
+Outcomes = dict[str, list[Outcome]]  # by arm
+
+
+def read_outcomes(experiment: Experiment, root: Path) -> Outcomes:
+    """All finished runs of an experiment; arms without any are left out."""
+    outcomes: Outcomes = {}
+    for arm in experiment.arms:
+        for seed in range(experiment.seeds):
+            if (experiment.run_path(root, arm, seed) / "summary.json").exists():
+                outcome = Outcome.read(experiment, arm, seed, root)
+                outcomes.setdefault(arm.name, []).append(outcome)
+    return outcomes
+
+
+def spike_ratio(trace: Trace, event: str) -> float:
+    """How far c stands out where an event happens: its mean there over the largest |c| elsewhere.
+
+    The start is in every episode, and the last state with a successor is before no reward but its
+    own: c of these says nothing, and they do not count.
+    """
+    inner = slice(1, len(trace.c) - 2)
+    c, happens = trace.c[inner], trace.events[event][inner] > 0
+    if not happens.any() or happens.all():
+        return float("nan")
+    return float(c[happens].mean() / max(np.abs(c[~happens]).max(), 1e-12))
+
+
+def _nearest(traces: list[Trace], step: float) -> int:
+    return int(np.argmin([abs(trace.step - step) for trace in traces]))

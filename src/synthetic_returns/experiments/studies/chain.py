@@ -1,0 +1,75 @@
+"""Chain: the paper's figure chain_task."""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from synthetic_returns.experiments.experiment import Bar, Experiment
+from synthetic_returns.experiments.figures.curves import draw_curves
+from synthetic_returns.experiments.figures.style import new_figure, save
+from synthetic_returns.experiments.outcome import Outcome
+from synthetic_returns.experiments.records import write_csv
+from synthetic_returns.experiments.study import Results, Study
+
+__all__ = ["CHAIN", "STUDY"]
+
+CHAIN = Experiment(
+    name="chain",
+    title="Chain",
+    task="chain",
+    steps=200_000,
+    quick_steps=100_000,
+    solved=0.98,
+    credited="trigger",
+    bars=(
+        Bar("sr", "eval_success", at_least=0.98),
+        Bar("sr", "c_ratio_learning", at_least=5.0),
+        Bar("sr", "c_ratio_end", at_least=5.0),
+        Bar("no-sr", "eval_success", at_most=0.05),
+    ),
+)
+
+PHASES = {"learning": ("while learning", "#f4a6a0"), "end": ("at the end", "#c0392b")}
+
+
+def draw(results: Results, out: Path) -> list[Path]:
+    """Learning curves, and c for each state right of the start."""
+    outcomes = results["chain"]
+    figure = new_figure(2.9)
+    curves, states = figure.subplots(1, 2)
+    draw_curves(
+        curves, outcomes, "success", label="success", title="Chain", solved=CHAIN.solved, top=1.0
+    )
+    curves.legend(loc="best")
+    _draw_states(states, outcomes["sr"], out / "chain" / "contributions.csv")
+    return [save(figure, out / "chain.png")]
+
+
+def _draw_states(ax: Axes, runs: list[Outcome], record: Path) -> None:
+    """The scripted policy walks right, so its trace visits one state after the other."""
+    trigger = runs[0].config["task"]["trigger"]
+    furthest = min(runs[0].config["task"]["free_moves"], runs[0].config["task"]["length"] // 2)
+    states = np.arange(1, furthest + 1)
+    rows = []
+    for phase, (label, colour) in PHASES.items():
+        traces = [run.scripted_traces()[phase] for run in runs]
+        c = np.stack([trace.c[states] for trace in traces])
+        rows += [
+            {"seed": run.seed, "phase": phase, "training_steps": trace.step, "state": state, "c": x}
+            for run, trace, values in zip(runs, traces, c, strict=True)
+            for state, x in zip(states, values, strict=True)
+        ]
+        mean, std = c.mean(axis=0), c.std(axis=0)
+        ax.plot(states, mean, color=colour, marker="o", markersize=3, label=label)
+        ax.fill_between(states, mean - std, mean + std, color=colour, alpha=0.25, linewidth=0)
+    ax.axvline(trigger, color="#666666", linestyle="--", linewidth=1, label="trigger")
+    ax.set_title("Synthetic return of each state, mean ± std of seeds", fontsize=9)
+    ax.set_xlabel("state, counted from the start to the right")
+    ax.set_ylabel("synthetic return c")
+    ax.set_xticks(states)
+    ax.legend(loc="upper left")
+    write_csv(record, rows)
+
+
+STUDY = Study("chain", "the trigger state and its infinite delay", (CHAIN,), draw)

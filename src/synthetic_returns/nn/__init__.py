@@ -1,0 +1,1 @@
+"""Layers and networks: torsos, recurrent cores, heads."""

@@ -1,0 +1,251 @@
+"""The run directory: everything that one training run leaves behind, and its only writer.
+
+::
+
+    config.json   what was run: the command, the version and every setting
+    metrics.csv   numbers over time; the same in tensorboard/
+    checkpoints/  the newest training states
+    summary.json  the final result
+"""
+
+import contextlib
+import datetime
+import importlib.metadata
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from synthetic_returns.training.metrics import MetricsWriter, read_metrics
+from synthetic_returns.utils.files import RunError, acquire_lock, write_atomically
+
+if TYPE_CHECKING:
+    from synthetic_returns.training.loggers.base import MetricsLogger
+
+__all__ = ["Run", "RunError", "default_run_path"]
+
+FORMAT = 1  # of the directory; a program refuses to touch another one
+
+_CONFIG = "config.json"
+_SUMMARY = "summary.json"
+_METRICS = "metrics.csv"
+_LOCK = ".lock"
+
+
+class Run:
+    """One run directory, made by ``Run.create`` or ``Run.open``.
+
+    A run that can be written is locked until it is closed or the process ends, however it ends;
+    use it as a context manager. Any number of readers may look at it meanwhile.
+
+    Attributes:
+      path: the directory.
+      config: the settings, as plain JSON data.
+      command: the command line that started the run.
+      created: when, as an ISO 8601 date with time zone.
+      version: the version of this package that started it.
+    """
+
+    def __init__(self, path: Path, document: Mapping[str, Any], lock: BinaryIO | None):
+        self.path = path
+        self.config: dict[str, Any] = document["config"]
+        self.command: list[str] = document["command"]
+        self.created: str = document["created"]
+        self.version: str = document["version"]
+        self._lock = lock
+
+    @classmethod
+    def create(cls, path: str | Path, config: Mapping[str, Any], command: list[str]) -> "Run":
+        """Starts a run in a directory that does not exist yet, or is empty."""
+        path = Path(path)
+        document = {
+            "format": FORMAT,
+            "version": importlib.metadata.version("synthetic-returns"),
+            "command": command,
+            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "config": config,
+        }
+        text = json.dumps(document, indent=2, default=_to_plain)  # may fail: nothing is made yet
+        _check_unused(path)
+        path.mkdir(parents=True, exist_ok=True)
+        lock = _acquire_lock(path)
+        try:
+            _check_unused(path)  # again: another process may have been faster
+            write_atomically(path / _CONFIG, text)
+        except BaseException:
+            lock.close()
+            raise
+        return cls(path, json.loads(text), lock)
+
+    @classmethod
+    def open(cls, path: str | Path, *, write: bool = False) -> "Run":
+        """Opens an existing run to read it, or to go on writing it."""
+        path = Path(path)
+        document = _read_config(path)
+        return cls(path, document, _acquire_lock(path) if write else None)
+
+    def change_config(self, config: Mapping[str, Any]) -> None:
+        """Records other settings, for instance that the run goes on for longer than planned."""
+        self._check_writable()
+        document = {
+            "format": FORMAT,
+            "version": self.version,
+            "command": self.command,
+            "created": self.created,
+            "config": config,
+        }
+        text = json.dumps(document, indent=2, default=_to_plain)
+        write_atomically(self.path / _CONFIG, text)
+        self.config = json.loads(text)["config"]
+
+    def metrics(
+        self, resume_step: int | None, loggers: Sequence["MetricsLogger"] = ()
+    ) -> MetricsWriter:
+        """Opens the metrics for writing; see ``MetricsWriter`` for the arguments."""
+        self._check_writable()
+        return MetricsWriter(
+            self.path / _METRICS,
+            self.path / "tensorboard",
+            resume_step=resume_step,
+            loggers=loggers,
+        )
+
+    def read_metrics(self) -> dict[str, np.ndarray]:
+        """The metrics so far, by column."""
+        if not (self.path / _METRICS).exists():
+            raise RunError(
+                f"run {self.path} has no {_METRICS} yet: it stopped before its first row"
+            )
+        return read_metrics(self.path / _METRICS)
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Writes the final result; numbers that JSON does not know (NaN, infinity) become null."""
+        self._check_writable()
+        text = json.dumps(summary, default=_to_plain)
+        portable = _without_non_finite(json.loads(text))
+        write_atomically(self.path / _SUMMARY, json.dumps(portable, indent=2) + "\n")
+
+    def summary(self) -> dict[str, Any]:
+        """The final result."""
+        if not (self.path / _SUMMARY).exists():
+            raise RunError(
+                f"run {self.path} has no {_SUMMARY}: it has not finished; "
+                "wait for it, or continue it with --resume"
+            )
+        return _read_json(self.path / _SUMMARY)
+
+    def close(self) -> None:
+        """Gives the run free for other writers; harmless when repeated."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _check_writable(self) -> None:
+        if self._lock is None:
+            raise RunError(
+                f"run {self.path} is open for reading only: use Run.open(path, write=True)"
+            )
+
+
+def default_run_path(root: str | Path, task: str, *labels: str) -> Path:
+    """Makes the next free directory for a run, such as ``runs/catch-paper-003``.
+
+    The directory is made here and not only named, so that two processes which start at the same
+    time get two directories.
+    """
+    stem = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.") for part in (task, *labels))
+    root = Path(root)
+    root.mkdir(parents=True, exist_ok=True)
+    numbered = re.compile(re.escape(stem) + r"-(\d+)")
+    matches = [numbered.fullmatch(entry.name) for entry in root.iterdir()]
+    number = max((int(match[1]) for match in matches if match), default=0)
+    while True:
+        number += 1
+        path = root / f"{stem}-{number:03d}"
+        with contextlib.suppress(FileExistsError):
+            path.mkdir()
+            return path
+
+
+def _check_unused(path: Path) -> None:
+    is_used = (
+        any(entry.name != _LOCK for entry in path.iterdir()) if path.is_dir() else path.exists()
+    )
+    if is_used:
+        raise FileExistsError(
+            f"{path} already holds something and a run never overwrites: "
+            "choose another --out, or continue this one with --resume"
+        )
+
+
+def _acquire_lock(path: Path) -> BinaryIO:
+    """Takes the write lock."""
+    return acquire_lock(
+        path / _LOCK,
+        f"run {path} is being written by another process (id {{owner}}) and a run has one writer: "
+        "wait for it, stop it, or choose another --out",
+    )
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise FileNotFoundError(f"there is no run {path}: no such directory; check the path")
+    if not (path / _CONFIG).is_file():
+        runs = [folder for folder in (path.parent, *path.glob("*/")) if (folder / _CONFIG).exists()]
+        hint = (
+            f"did you mean {', '.join(map(str, sorted(runs)[:5]))}?" if runs else "check the path"
+        )
+        raise RunError(f"{path} is not a run directory: it has no {_CONFIG}; {hint}")
+    document = _read_json(path / _CONFIG)
+    found = document.get("format")
+    if found != FORMAT:
+        raise RunError(
+            f"{path / _CONFIG} has format {found!r} but this version of synthetic-returns reads "
+            f"format {FORMAT}: use the version that wrote it ({document.get('version', 'unknown')})"
+        )
+    missing = [key for key in ("version", "command", "created", "config") if key not in document]
+    if missing:
+        raise RunError(f"{path / _CONFIG} lacks {missing}: restore the file, or start a new run")
+    return document
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(
+            f"{path} is damaged or half-written ({error}): restore the file, or start a new run"
+        ) from error
+    if not isinstance(document, dict):
+        raise RunError(f"{path} holds a {type(document).__name__} but it must be a JSON object")
+    return document
+
+
+def _to_plain(value: Any) -> Any:
+    """What JSON gets for values it does not know."""
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # numpy and jax, arrays and scalars
+        return value.tolist()
+    raise TypeError(
+        f"{value!r} of type {type(value).__name__} cannot be written as JSON: "
+        "pass plain data, for instance dataclasses.asdict(config)"
+    )
+
+
+def _without_non_finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_non_finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_non_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,27 @@
+"""Example episodes and the drift of c, shown while a run is training."""
+
+from pathlib import Path
+
+import numpy as np
+
+from synthetic_returns.config import Config
+from synthetic_returns.envs.phases import phases
+from synthetic_returns.training.metrics import MetricsWriter
+from synthetic_returns.training.traces import drift, read_traces
+from synthetic_returns.viewer.recording import Recording
+from synthetic_returns.viewer.trace_picture import draw_trace_picture
+
+__all__ = ["show_traces"]
+
+
+def show_traces(writer: MetricsWriter, config: Config, run: Path) -> None:
+    """Shows the newest traces of a run, and how far c moved since the ones before."""
+    for name, scripted in (("agent", False), ("scripted", True)):
+        traces = read_traces(run, scripted=scripted, newest=2)
+        if not traces or not np.isfinite(traces[-1].c).any():
+            continue
+        newest = traces[-1]
+        picture = draw_trace_picture(Recording.from_trace(newest, phases(config.task)))
+        writer.image(newest.step, f"example_episode/{name}", picture)
+        if scripted and len(traces) > 1:
+            writer.show(newest.step, {"sa/drift": drift(traces[-2], newest)})

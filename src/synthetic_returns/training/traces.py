@@ -1,0 +1,207 @@
+"""Traces: example episodes with what the state-associative model says about every step of them.
+
+At evenly spaced points of training, two episodes are written into a run: the best of eight that
+the agent plays (``traces/<step>.npz``) and one of the scripted policy
+(``traces/<step>-scripted.npz``), which passes the decisive states even while the agent does not
+find them yet. Nothing random is shared with training: recording changes no result.
+"""
+
+import dataclasses
+import functools
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from synthetic_returns.acting import actor
+from synthetic_returns.acting.host_actor import play_episodes
+from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.config import Config
+from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.envs.base import Environment, VectorEnvironment
+from synthetic_returns.envs.scripted import optimal_action
+from synthetic_returns.training.explanation import explain, pad_time
+from synthetic_returns.types import Key, TimeStep
+
+__all__ = ["Trace", "TraceRecorder", "drift", "read_traces", "trace_points"]
+
+SEED_OFFSET = 20_000  # apart from the seeds of training and of evaluation
+EPISODES = 8  # that the agent plays for one trace
+
+AGENT = ""
+SCRIPTED = "-scripted"
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """One episode of n steps: n + 1 states, from FIRST to LAST.
+
+    Attributes:
+      step: environment steps of training before it.
+      observation: what the agent saw.
+      reward: the reward of arriving in each state.
+      c: the synthetic return of arriving in each state, as the learner uses it.
+      g: the gate for the reward of leaving each state; NaN for the last one.
+      b: the baseline of the reward of leaving each state, in units of reward; NaN for the last.
+      events: what happened in each step, by name.
+    """
+
+    step: int
+    observation: np.ndarray
+    reward: np.ndarray
+    c: np.ndarray
+    g: np.ndarray
+    b: np.ndarray
+    events: dict[str, np.ndarray]
+
+    def save(self, path: Path) -> None:
+        """Writes one ``.npz`` file."""
+        arrays = {name: x for name, x in vars(self).items() if name != "events"}
+        events = {f"events/{name}": x for name, x in self.events.items()}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(path, allow_pickle=False, **arrays, **events)
+
+    @classmethod
+    def load(cls, path: Path) -> "Trace":
+        """Reads what ``save`` wrote."""
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files if not name.startswith("events/")}
+            events = {
+                name.removeprefix("events/"): file[name]
+                for name in file.files
+                if name.startswith("events/")
+            }
+        return cls(**arrays | {"step": int(arrays["step"]), "events": events})
+
+
+def trace_points(steps: int, traces: int) -> list[int]:
+    """The steps of training after which traces are recorded; the last one is the end."""
+    return [steps * number // traces for number in range(1, traces + 1)]
+
+
+def read_traces(
+    run: str | Path, *, scripted: bool = False, newest: int | None = None
+) -> list[Trace]:
+    """The traces of a run, in the order of training.
+
+    Args:
+      run: the run directory.
+      scripted: of the scripted policy instead of the agent.
+      newest: so many of them only, the last ones; all unless given.
+    """
+    suffix = SCRIPTED if scripted else AGENT
+    found = Path(run, "traces").glob("*.npz")
+    steps = sorted(int(path.stem) for path in found if path.stem.isdigit())
+    paths = [Path(run, "traces", f"{step}{suffix}.npz") for step in steps]
+    existing = [path for path in paths if path.exists()]
+    chosen = existing if newest is None else existing[-newest:]
+    return [Trace.load(path) for path in chosen]
+
+
+def drift(before: Trace, after: Trace) -> float:
+    """How much c changed between two traces of the same states, relative to its size.
+
+    Both are root mean squares; NaN if the states differ or c is not known or zero.
+    """
+    if not np.array_equal(before.observation, after.observation):
+        return float("nan")
+    size, change = (
+        float(np.sqrt(np.mean(np.square(c, dtype=np.float64))))
+        for c in (after.c, after.c - before.c)
+    )
+    return change / size if size > 1e-12 else float("nan")
+
+
+class TraceRecorder:
+    """Plays and explains the example episodes of one configuration."""
+
+    def __init__(self, config: Config):
+        """Compiles nothing yet; the first recording does."""
+        self._config = config
+        self._record = eqx.filter_jit(self._play_and_explain)
+        self._explain = eqx.filter_jit(functools.partial(explain, config))
+
+    def record(
+        self, run: Path, step: int, seed: int, agent: Agent, credit: EpisodicState | None
+    ) -> None:
+        """Writes the traces of this moment into a run directory.
+
+        Args:
+          run: the run directory.
+          step: environment steps of training so far.
+          seed: the seed of the run; all its traces start from the same states.
+          agent: plays, and explains if its own model is trained (credit: unroll).
+          credit: explains if it is trained on whole episodes (credit: episodic).
+        """
+        key = jax.random.key(SEED_OFFSET + seed)
+        is_jax = isinstance(self._config.task, Environment)
+        record = self._record if is_jax else self._record_on_host
+        for suffix, episode in record(agent, credit, key).items():
+            _cut(step, *episode).save(run / "traces" / f"{step}{suffix}.npz")
+
+    def _record_on_host(self, agent: Agent, credit: EpisodicState | None, key: Key):
+        """The same for environments that cannot be compiled; nobody has scripted these."""
+        played = play_episodes(self._config.task, agent.network, EPISODES, key)
+        timestep = pad_time(_best(played), self._config.task.episode_steps + 1)
+        return {AGENT: (timestep, self._explain(agent, credit, timestep))}
+
+    def _play_and_explain(self, agent: Agent, credit: EpisodicState | None, key: Key):
+        """The longest possible episode of each player, with c, g and b."""
+        env = self._config.task
+        played = {AGENT: _play(env, agent, key)}
+        if _has_script(env):
+            played[SCRIPTED] = _play_script(env, key)
+        return {
+            suffix: (timestep, explain(self._config, agent, credit, timestep))
+            for suffix, timestep in played.items()
+        }
+
+
+def _play(env: Environment, agent: Agent, key: Key) -> TimeStep:
+    """The best of a few episodes: one in which nothing happens would show nothing."""
+    vector = VectorEnvironment(env)
+    start = actor.start(vector, agent.network, EPISODES, key)
+    _, trajectory = actor.unroll(vector, agent.network, start, env.episode_steps)
+    return _best(trajectory.timestep)
+
+
+def _best(timestep: TimeStep) -> TimeStep:
+    """The column whose first episode has the largest return."""
+    ended = jnp.cumsum(timestep.last, axis=0) > 0
+    reward = jnp.where(ended & ~timestep.last, 0, timestep.reward)  # of the first episode
+    best = jnp.argmax(jnp.sum(reward, axis=0))
+    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, best, 1, axis=1), timestep)
+
+
+def _has_script(env: Environment) -> bool:
+    return optimal_action.dispatch(type(env)) is not optimal_action.dispatch(object)
+
+
+def _play_script(env: Environment, key: Key) -> TimeStep:
+    _, (state, first) = env.start(key)
+
+    def step(state, _):
+        return env.step(state, optimal_action(env, state))
+
+    _, later = jax.lax.scan(step, state, length=env.episode_steps)
+    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b])[:, None], first, later)
+
+
+def _cut(step: int, timestep: TimeStep, explanation: Explanation) -> Trace:
+    """The first episode of what was played."""
+    last = np.flatnonzero(np.asarray(timestep.last)[:, 0])[0]
+    steps = slice(0, last + 1)
+    c, g, b = (np.array(x)[steps, 0] for x in (explanation.c, explanation.g, explanation.b))
+    g[-1] = b[-1] = np.nan
+    return Trace(
+        step=step,
+        observation=np.asarray(timestep.observation)[steps, 0],
+        reward=np.asarray(timestep.reward)[steps, 0],
+        c=c,
+        g=g,
+        b=b,
+        events={name: np.asarray(x)[steps, 0] for name, x in timestep.events.items()},
+    )

@@ -1,0 +1,285 @@
+"""The outer loop: from a configuration to a finished run directory."""
+
+import dataclasses
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from synthetic_returns.acting.evaluation import evaluate
+from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.config import Config
+from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
+from synthetic_returns.training.checkpoints import Checkpoints
+from synthetic_returns.training.loggers.base import check_loggers, make_logger
+from synthetic_returns.training.runs import Run, RunError, default_run_path
+from synthetic_returns.training.trace_log import show_traces
+from synthetic_returns.training.traces import TraceRecorder, trace_points
+
+__all__ = [
+    "Progress",
+    "TrainingStopped",
+    "difference",
+    "load_agent",
+    "load_agent_and_credit",
+    "train",
+    "train_seeds",
+]
+
+EXPLODED = 1e12  # a loss beyond this is not coming back
+
+Progress = Callable[[int, dict[str, float]], None]
+
+
+class TrainingStopped(RuntimeError):
+    """Training cannot go on, or was asked to stop; the run directory can be resumed."""
+
+
+def train(
+    config: Config,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    log: Sequence[str] = (),
+) -> Run:
+    """Trains one agent and evaluates it; everything is in the run directory that is returned.
+
+    Args:
+      config: what to do, for instance a preset.
+      out: the run directory; the next free one under ``runs/`` unless given.
+      resume: go on with the run in ``out`` if there is one.
+      progress: called after every row of metrics with the step and the row.
+      log: who is told beside TensorBoard: ``"wandb"``, ``"mlflow"``.
+    """
+    return train_seeds([config], [out], resume=resume, progress=progress, log=log)[0]
+
+
+def train_seeds(
+    configs: Sequence[Config],
+    outs: Sequence[str | Path | None],
+    *,
+    resume: bool = False,
+    progress: Progress | None = None,
+    log: Sequence[str] = (),
+) -> list[Run]:
+    """Trains agents that differ in their seed only, as one computation; see ``train``."""
+    config = configs[0]
+    for other in configs[1:]:
+        if dataclasses.replace(other, seed=config.seed) != config:
+            raise ValueError("the configurations differ in more than their seed; train them apart.")
+    check_loggers(log)
+    with ExitStack() as stack:
+        runs = [
+            stack.enter_context(_open(c, out, resume)) for c, out in zip(configs, outs, strict=True)
+        ]
+        engine = make_engine(config, [c.seed for c in configs])
+        stack.callback(engine.close)
+        checkpoints = [Checkpoints(run.path / "checkpoints") for run in runs]
+        start, wall_s = _restore(engine, checkpoints)
+        writers = [
+            stack.enter_context(
+                run.metrics(start if start else None, [make_logger(name, run) for name in log])
+            )
+            for run in runs
+        ]
+        recorder = TraceRecorder(config)
+        traces_due = [at for at in trace_points(config.steps, config.traces) if at > start]
+        clock = _Clock(wall_s)
+        step = saved = start
+
+        def save() -> None:
+            nonlocal saved
+            for index, store in enumerate(checkpoints):
+                store.save(step, _snapshot(engine, index, clock.total()))
+            saved = step
+            clock.restart("checkpoint")
+
+        logged = step
+        failure: ActorFailed | None = None
+        with _stop_requests() as stop:
+            while step < config.steps and not stop:
+                try:
+                    engine.step()
+                except ActorFailed as error:
+                    failure = error
+                    break
+                step += engine.steps_per_call
+                if traces_due and step >= traces_due[0]:
+                    traces_due = [at for at in traces_due if at > step]
+                    for index, (run, c) in enumerate(zip(runs, configs, strict=True)):
+                        agent, credit = engine.agent(index), engine.credit(index)
+                        recorder.record(run.path, step, c.seed, agent, credit)
+                        show_traces(writers[index], c, run.path)
+                # At fixed steps, so that an interrupted run reports at the same ones.
+                before = step - engine.steps_per_call
+                if step // config.log_every > before // config.log_every or step >= config.steps:
+                    rows = engine.report()
+                    rate = (step - logged) / clock.lap()
+                    logged = step
+                    for writer, row, run in zip(writers, rows, runs, strict=True):
+                        row |= {"wall_s": clock.total(), "steps_per_s": rate}
+                        writer.write(step, row)
+                        _check_sane(row, step, run, saved)
+                    if progress:
+                        progress(step, rows[0])
+                    if clock.since("checkpoint") >= config.checkpoint_every:
+                        save()
+            if step > saved:
+                save()
+        if step < config.steps:
+            why = f" ({failure})" if failure else ""
+            raise TrainingStopped(
+                f"stopped at step {step:,} of {config.steps:,}{why}; "
+                f"continue with --resume {runs[0].path}"
+            ) from failure
+
+        wall_s = clock.total()
+        for index, run in enumerate(runs):
+            agent = engine.agent(index)
+            seed = configs[index].seed
+            result = evaluate(config.task, agent.network, config.eval_episodes, 10_000 + seed)
+            run.write_summary(
+                {
+                    "task": config.task_name,
+                    "preset": config.preset,
+                    "sr": config.sr,
+                    "seed": seed,
+                    "env_steps": step,
+                    "wall_s": wall_s,
+                    "steps_per_s": step / wall_s,
+                    "eval": result.summary(),
+                }
+            )
+            writers[index].show(
+                step, {f"eval/{name}": value for name, value in result.summary().items()}
+            )
+        return runs
+
+
+def load_agent(path: str | Path) -> tuple[Config, int, Agent]:
+    """The configuration of a run, the step of its newest checkpoint and the agent in it."""
+    config, step, agent, _ = load_agent_and_credit(path)
+    return config, step, agent
+
+
+def load_agent_and_credit(path: str | Path) -> tuple[Config, int, Agent, EpisodicState | None]:
+    """Like ``load_agent``, and the model that gave the credit if it is not part of the agent."""
+    run = Run.open(path)
+    config = Config.from_dict(run.config)
+    engine = make_engine(config, [config.seed])
+    step, tree = Checkpoints(run.path / "checkpoints").restore(_snapshot(engine, 0, 0.0))
+    engine.restore([tree["engine"]])
+    return config, step, engine.agent(0), engine.credit(0)
+
+
+def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
+    """A new run, or the one to go on with."""
+    if out is None:
+        arm = "sr" if config.sr else "no-sr"
+        out = default_run_path("runs", config.task_name, config.preset, arm)
+    if resume and Path(out).exists():
+        run = Run.open(out, write=True)
+        before = Config.from_dict(run.config)
+        # Training for longer, or elsewhere, is not another experiment.
+        free = {name: getattr(config, name) for name in ("steps", "address")}
+        if config.engine == "cluster":
+            free["actors"] = config.actors
+        if dataclasses.replace(before, **free) != config:
+            run.close()
+            raise RunError(
+                f"{out} was started with other settings ({difference(before, config)}); "
+                "resume it with its own, or choose another --out"
+            )
+        run.change_config(config.to_dict())
+        return run
+    return Run.create(out, config.to_dict(), sys.argv)
+
+
+def difference(before: Config, now: Config) -> str:
+    """Names the settings in which two configurations differ."""
+    a, b = before.to_dict(), now.to_dict()
+    return ", ".join(f"{k}: {a[k]!r} then, {b[k]!r} now" for k in a if a[k] != b[k])
+
+
+def _snapshot(engine: Engine, index: int, wall_s: float) -> dict[str, Any]:
+    return {"engine": engine.snapshot(index), "wall_s": wall_s}
+
+
+def _restore(engine: Engine, checkpoints: Sequence[Checkpoints]) -> tuple[int, float]:
+    """Goes on from the newest checkpoints, if there are any; the step and the time spent."""
+    steps = {store.latest_step() for store in checkpoints}
+    if steps == {None}:
+        return 0, 0.0
+    if len(steps) > 1:
+        raise RunError(f"the seeds stopped at different steps ({steps}); resume each on its own.")
+    restored = [
+        store.restore(_snapshot(engine, index, 0.0)) for index, store in enumerate(checkpoints)
+    ]
+    engine.restore([tree["engine"] for _, tree in restored])
+    return restored[0][0], restored[0][1]["wall_s"]
+
+
+def _check_sane(row: dict[str, float], step: int, run: Run, saved: int) -> None:
+    for name in ("loss/total", "grad_norm"):
+        if not math.isfinite(row[name]) or abs(row[name]) > EXPLODED:
+            remedy = f"the checkpoint of step {saved} is kept" if saved else "nothing was saved yet"
+            raise TrainingStopped(
+                f"{name} is {row[name]} at step {step} of {run.path}: training diverged and "
+                f"{remedy}; try a smaller --learning-rate or --alpha."
+            )
+
+
+class _Clock:
+    """Wall time: in total over all sessions of a run, and since certain events."""
+
+    def __init__(self, spent: float):
+        self._start = time.monotonic() - spent
+        self._marks: dict[str, float] = {}
+        self.restart("checkpoint")
+        self.restart("lap")
+
+    def total(self) -> float:
+        return time.monotonic() - self._start
+
+    def restart(self, name: str) -> None:
+        self._marks[name] = time.monotonic()
+
+    def since(self, name: str) -> float:
+        return time.monotonic() - self._marks[name]
+
+    def lap(self) -> float:
+        elapsed = self.since("lap")
+        self.restart("lap")
+        return elapsed
+
+
+@contextmanager
+def _stop_requests() -> Iterator[list[int]]:
+    """Collects Ctrl-C and SIGTERM, so that training stops between two updates, never within one.
+
+    A second signal is not caught.
+    """
+    requests: list[int] = []
+    previous: dict[int, Any] = {}
+
+    def request(number: int, frame: Any) -> None:
+        requests.append(number)
+        signal.signal(number, previous[number])
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            previous[number] = signal.signal(number, request)
+    except ValueError:  # Not in the main thread, which alone may catch signals.
+        yield requests
+        return
+    try:
+        yield requests
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

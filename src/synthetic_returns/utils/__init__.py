@@ -1,0 +1,1 @@
+"""Small things that every part uses: checks, averages, files."""

@@ -1,0 +1,1 @@
+"""Looking at episodes: recordings, pictures, and the page that plays them."""

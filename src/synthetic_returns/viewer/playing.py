@@ -1,0 +1,169 @@
+"""Plays whole episodes with the agent of a run and explains every step of them."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from synthetic_returns.acting import actor
+from synthetic_returns.acting.host_actor import play_episodes
+from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.config import Config
+from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState
+from synthetic_returns.envs.phases import phases
+from synthetic_returns.training.explanation import explain, pad_time
+from synthetic_returns.types import Key, TimeStep
+from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.viewer.frames import frames_of_observations
+from synthetic_returns.viewer.recording import Recording, on_arrival
+from synthetic_returns.viewer.state_bars import place_in_bars
+
+__all__ = ["play", "record"]
+
+SEED_OFFSET = 30_000  # apart from the seeds of training, of evaluation and of traces
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """Episodes side by side, each from its FIRST step to, at most, the longest episode's end.
+
+    Attributes:
+      timestep: ``[T, B]``; what lies behind the first LAST of a column is another episode.
+      explanation: what the model says about it.
+      states: the hidden states of the task, ``[T, B]``; None if they are not known.
+    """
+
+    timestep: TimeStep
+    explanation: Explanation
+    states: Any
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """States of each episode, the last one included."""
+        return np.argmax(np.asarray(self.timestep.last), axis=0) + 1
+
+    def beside(self, other: "Played") -> "Played":
+        """These episodes and others of the same task."""
+        mine, others = (tuple(vars(x).values()) for x in (self, other))
+        return Played(*jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), mine, others))
+
+
+def play(
+    config: Config,
+    agent: Agent,
+    credit: EpisodicState | None,
+    episodes: int,
+    *,
+    seed: int = 0,
+    greedy: bool = False,
+) -> Played:
+    """Plays one episode in each of as many environments, with sampled actions unless greedy."""
+    check_positive("episodes", episodes)
+    key = jax.random.key(SEED_OFFSET + seed)
+    if not isinstance(config.task, Environment):
+        return _play_on_host(config, agent, credit, episodes, key, greedy)
+    player = _player(dataclasses.replace(config, seed=0), episodes, greedy)
+    return Played(*player(agent, credit, key))
+
+
+@functools.lru_cache(maxsize=8)
+def _player(config: Config, episodes: int, greedy: bool) -> Callable[..., Any]:
+    """The compiled player of a configuration; reports play many runs that differ by seed alone."""
+    vector = VectorEnvironment(config.task)
+
+    @eqx.filter_jit
+    def play_and_explain(agent: Agent, credit: EpisodicState | None, key: Key):
+        start = actor.start(vector, agent.network, episodes, key)
+        _, trajectory = actor.unroll(
+            vector, agent.network, start, config.task.episode_steps, greedy=greedy
+        )
+
+        def step(state: VectorState, action: Int[Array, "batch"]):
+            state, _ = vector.step(state, action)
+            return state, state.inner
+
+        # The unroll keeps what the agent saw; the same actions lead through the same states.
+        _, later = jax.lax.scan(step, start.env, trajectory.action)
+        states = jax.tree.map(
+            lambda first, rest: jnp.concatenate([first[None], rest]), start.env.inner, later
+        )
+        return trajectory.timestep, explain(config, agent, credit, trajectory.timestep), states
+
+    return play_and_explain
+
+
+def _play_on_host(
+    config: Config,
+    agent: Agent,
+    credit: EpisodicState | None,
+    episodes: int,
+    key: Key,
+    greedy: bool,
+) -> Played:
+    """Episodes of environments that cannot be compiled, explained one by one: they are large."""
+    timestep = play_episodes(config.task, agent.network, episodes, key, greedy=greedy)
+    timestep = pad_time(timestep, config.task.episode_steps + 1)
+    explain_one = eqx.filter_jit(functools.partial(explain, config))
+    columns = [
+        explain_one(agent, credit, jax.tree.map(lambda x, c=column: x[:, c : c + 1], timestep))
+        for column in range(episodes)
+    ]
+    explanation = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *columns)
+    return Played(timestep, explanation, states=None)
+
+
+def record(config: Config, played: Played) -> list[Recording]:
+    """The played episodes with their pictures, the best first."""
+    states = jax.tree.map(_to_host, played.states)
+    recordings = [_record(config, played, states, row) for row in range(len(played.lengths))]
+    return sorted(recordings, key=lambda recording: -recording.total)
+
+
+def _record(config: Config, played: Played, states: Any, row: int) -> Recording:
+    timestep, explanation = played.timestep, played.explanation
+    steps = slice(0, played.lengths[row])
+
+    def cut(x: Any) -> np.ndarray:
+        return np.asarray(x)[steps, row]
+
+    has_credit = not np.isnan(cut(explanation.c)).all()
+    g, b, r_hat = (
+        on_arrival(cut(x)) if has_credit else None
+        for x in (explanation.g, explanation.b, explanation.r_hat)
+    )
+    return Recording(
+        reward=cut(timestep.reward),
+        contribution=cut(explanation.c),
+        frames=_frames(config, states, row, cut(timestep.observation)),
+        gate=g,
+        baseline=b,
+        predicted=r_hat,
+        events={name: cut(x) for name, x in timestep.events.items()},
+        phases=phases(config.task),
+        place=place_in_bars(config.task, cut(timestep.observation)),
+    )
+
+
+def _frames(config: Config, states: Any, row: int, observation: np.ndarray) -> np.ndarray | None:
+    """Pictures of an episode: of the hidden states, or of what the agent saw."""
+    if states is None:
+        return frames_of_observations(observation)
+    return np.stack(
+        [
+            config.task.render(jax.tree.map(lambda x, t=t: jnp.asarray(x[t, row]), states))
+            for t in range(len(observation))
+        ]
+    )
+
+
+def _to_host(x: jax.Array) -> Any:
+    """For quick slicing; random keys stay what they are, numpy does not know them."""
+    return x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else np.asarray(x)

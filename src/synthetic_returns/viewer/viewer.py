@@ -1,0 +1,72 @@
+"""The episode viewer: recorded episodes as one page to play, step and scrub through."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from synthetic_returns.viewer.event_style import event_styles, marked_steps
+from synthetic_returns.viewer.frames import frame_sheet
+from synthetic_returns.viewer.page import make_page, read_resource, write_page
+from synthetic_returns.viewer.recording import Recording
+from synthetic_returns.viewer.state_bars import StateBars
+
+__all__ = ["write_view"]
+
+STYLES = ("theme.css", "view.css")
+SCRIPTS = ("view_chart.js", "view_bars.js", "view_traces.js", "view_player.js")
+
+
+def write_view(
+    path: str | Path,
+    recordings: Sequence[Recording],
+    *,
+    title: str = "Episodes",
+    facts: Mapping[str, str] | None = None,
+    meanings: Mapping[str, str] | None = None,
+    bars: StateBars | None = None,
+) -> Path:
+    """Writes one self-contained HTML page.
+
+    Args:
+      path: the file; an older page is replaced, any other file is not.
+      recordings: the episodes, in the order in which they are listed.
+      title: of the page.
+      facts: what is shown about them above, such as the task and the step of training.
+      meanings: what the events mean, by name.
+      bars: the synthetic return of every state, for tasks with few of them.
+    """
+    if not recordings:
+        raise ValueError("there is no episode to show; record at least one.")
+    names = list(dict.fromkeys(name for episode in recordings for name in episode.events))
+    meanings = meanings or {}
+    data = {
+        "title": title,
+        "facts": list((facts or {}).items()),
+        "events": {
+            name: {
+                "label": name.replace("_", " "),
+                "meaning": meanings.get(name, ""),
+                **vars(style),
+            }
+            for name, style in event_styles(names).items()
+        },
+        "episodes": [_episode(recording) for recording in recordings],
+        "bars": vars(bars) if bars else None,
+    }
+    page = make_page(title, read_resource("view.html"), styles=STYLES, scripts=SCRIPTS, data=data)
+    return write_page(Path(path), page)
+
+
+def _episode(recording: Recording) -> dict[str, Any]:
+    return {
+        "total": recording.total,
+        "reward": recording.reward,
+        "c": recording.contribution,
+        "gate": recording.gate,
+        "baseline": recording.baseline,
+        "predicted": recording.predicted,
+        "events": marked_steps(recording.events),
+        "phases": recording.phases,
+        "place": recording.place,
+        "frames": None if recording.frames is None else frame_sheet(recording.frames),
+    }

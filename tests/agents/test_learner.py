@@ -1,0 +1,350 @@
+"""The learner: what an unroll teaches, and what it must not."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.config import Config
+from synthetic_returns.types import StepType, TimeStep, Trajectory
+from tests.acting.counting import ACTIONS, CountingEnv
+
+TIME, BATCH = 9, 2
+LAST = 4  # where the first episode of the unrolls below ends
+
+ENTROPY_COST = jnp.asarray(0.01)
+SMALL: dict[str, Any] = {
+    "num_envs": BATCH,
+    "unroll_length": TIME,
+    "channels": (),
+    "torso_sizes": (6,),
+    "policy_size": 5,
+    "sa_sizes": (5, 5),
+    "alpha": 0.5,
+}
+
+
+def make_config(*, lstm_size=4, **settings) -> Config:
+    return Config(task_name="counting", task=CountingEnv(), lstm_size=lstm_size, **SMALL | settings)
+
+
+def make_arrays(seed=0) -> dict[str, np.ndarray]:
+    """An off-policy unroll in which an episode ends and the next begins.
+
+    The first row is terminated, the second truncated.
+    """
+    rng = np.random.default_rng(seed)
+    step_type = np.full((TIME + 1, BATCH), StepType.MID, np.int8)
+    step_type[LAST], step_type[LAST + 1] = StepType.LAST, StepType.FIRST
+    discount = np.ones((TIME + 1, BATCH), np.float32)
+    discount[LAST, 0] = 0
+    reward = rng.normal(size=(TIME + 1, BATCH)).astype(np.float32)
+    reward[LAST + 1] = 0
+    return {
+        "step_type": step_type,
+        "discount": discount,
+        "reward": reward,
+        "observation": rng.normal(size=(TIME + 1, BATCH, 3)).astype(np.float32),
+        "action": rng.integers(ACTIONS, size=(TIME, BATCH)).astype(np.int32),
+        "logits": rng.normal(size=(TIME, BATCH, ACTIONS)).astype(np.float32),
+    }
+
+
+def make_trajectory(arrays, core) -> Trajectory:
+    arrays = {name: jnp.asarray(x) for name, x in arrays.items()}
+    action, logits = arrays.pop("action"), arrays.pop("logits")
+    return Trajectory(TimeStep(**arrays, events={}), action, logits, core)
+
+
+def gradients(config, arrays):
+    """Of the parameters, and of the observations: what each step of the unroll teaches."""
+    return _gradients(Learner(config), Learner(config).init(jax.random.key(0)), arrays)
+
+
+@eqx.filter_jit
+def _gradients(learner, state, arrays):
+    def loss(agent_and_observation):
+        agent, observation = agent_and_observation
+        core = agent.network.initial_state(BATCH)
+        trajectory = make_trajectory(arrays | {"observation": observation}, core)
+        return learner.loss(agent, state.memory, trajectory, None, ENTROPY_COST)[0]
+
+    return eqx.filter_grad(loss)((state.agent, jnp.asarray(arrays["observation"])))
+
+
+def changed(arrays, **changes):
+    """A copy in which ``name=(index, value)`` has been set."""
+    copies = {name: x.copy() for name, x in arrays.items()}
+    for name, (index, value) in changes.items():
+        copies[name][index] = value
+    return copies
+
+
+def assert_same(one, two):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), one, two)
+
+
+def differ(one, two):
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)
+    return any(not np.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in pairs)
+
+
+@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"two_stage": True}])
+def test_the_step_from_one_episode_to_the_next_teaches_nothing(settings):
+    config, arrays = make_config(**settings), make_arrays()
+    junk = {
+        "action": (arrays["action"] + 1) % ACTIONS,
+        "logits": arrays["logits"] + [5, 0, -5],
+        "reward": arrays["reward"] + 100,
+        "discount": 1 - arrays["discount"],
+    }
+
+    def spoiled(source):
+        """Everything about the transition out of this step, and the reward and discount of it."""
+        return changed(
+            arrays,
+            action=(source, junk["action"][source]),
+            logits=(source, junk["logits"][source]),
+            reward=(source + 1, junk["reward"][source + 1]),
+            discount=(source + 1, junk["discount"][source + 1]),
+        )
+
+    want = gradients(config, arrays)
+    assert not np.any(want[1][LAST])
+    assert_same(gradients(config, spoiled(LAST)), want)
+    assert differ(gradients(config, spoiled(LAST - 1)), want)
+    assert differ(gradients(config, spoiled(LAST + 1)), want)
+
+
+def test_an_agent_begins_with_its_habit():
+    config = make_config(habit=0.9, lstm_size=0)
+    network = Learner(config).init(jax.random.key(0)).agent.network
+    logits, _ = network.heads(network.torso(jnp.asarray(make_arrays()["observation"])))
+    pi = np.asarray(jax.nn.softmax(logits)).mean(axis=(0, 1))
+    assert 0.8 < pi[0] < 0.97
+    with pytest.raises(ValueError, match=r"habit is 1.0; it is a probability"):
+        make_config(habit=1.0)
+
+
+def scaled_rewards(arrays, factor):
+    return arrays | {"reward": (factor * arrays["reward"]).astype(np.float32)}
+
+
+@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"two_stage": True}])
+def test_the_scale_of_rewards_is_a_change_of_units(settings):
+    arrays = make_arrays()
+    want = gradients(make_config(**settings), scaled_rewards(arrays, 3))
+    assert_same(gradients(make_config(reward_scale=3.0, **settings), arrays), want)
+    assert differ(gradients(make_config(**settings), arrays), want)
+
+
+def credited_gradient(arrays, c_t, **settings):
+    """With synthetic returns from elsewhere."""
+    config = make_config(credit="episodic", **settings)
+    learner, state = Learner(config), Learner(config).init(jax.random.key(0))
+
+    @eqx.filter_jit
+    def gradient(agent):
+        trajectory = make_trajectory(arrays, agent.network.initial_state(BATCH))
+        return eqx.filter_grad(
+            lambda agent: learner.loss(agent, None, trajectory, c_t, ENTROPY_COST)[0]
+        )(agent)
+
+    return gradient(state.agent)
+
+
+def test_synthetic_returns_are_in_units_of_the_reward():
+    arrays, c_t = make_arrays(), jax.random.normal(jax.random.key(1), (TIME, BATCH))
+    want = credited_gradient(scaled_rewards(arrays, 3), 3 * c_t)
+    assert_same(credited_gradient(arrays, c_t, reward_scale=3.0), want)
+
+
+def test_the_last_reward_need_not_be_paid_where_it_was_earned_before():
+    arrays, c_t = make_arrays(), jnp.zeros((TIME, BATCH))
+    unpaid = changed(arrays, reward=(LAST, 0.0))
+    want = credited_gradient(unpaid, c_t)
+    assert_same(credited_gradient(arrays, c_t, last_reward=0.0), want)
+    assert differ(credited_gradient(arrays, c_t), want)
+    # Without synthetic returns nothing has paid it.
+    assert_same(
+        gradients(make_config(sr=False, last_reward=0.0), arrays),
+        gradients(make_config(sr=False), arrays),
+    )
+
+
+@pytest.mark.parametrize("truncated", [True, False])
+def test_truncation_bootstraps_and_termination_does_not(truncated):
+    """The value of the terminal observation counts only if the episode was cut off."""
+    config = make_config(sr=False)
+    arrays = changed(make_arrays(), discount=(LAST, 1 if truncated else 0))
+    other_end = changed(arrays, observation=(LAST, 3.0))
+    same_steps = np.r_[0:LAST]
+    one, two = (gradients(config, case)[1][same_steps] for case in (arrays, other_end))
+    assert differ(one, two) == truncated
+
+
+@pytest.mark.parametrize("blocked", [True, False])
+def test_a_blocked_backup_is_honoured(blocked):
+    """Behind a discount of 0 in mid-episode, as in the Chain, rewards teach nothing before it."""
+    config = make_config(sr=False, lstm_size=0)
+    arrays = changed(make_arrays(), discount=(2, 0 if blocked else 1))
+    later_reward = changed(arrays, reward=(3, 50.0))
+    one, two = (gradients(config, case)[1] for case in (arrays, later_reward))
+    assert differ(one[:2], two[:2]) == (not blocked)
+    assert differ(one[2], two[2])
+
+
+def test_synthetic_returns_pass_a_blocked_backup():
+    """They arrive with the state that earned them, so the step before it learns."""
+    arrays = changed(make_arrays(), discount=(2, 0))
+    one, two = (gradients(make_config(lstm_size=0, alpha=alpha), arrays)[1] for alpha in (0.0, 5.0))
+    assert differ(one[:2], two[:2])
+
+
+def test_without_sr_equals_sr_that_is_weighted_with_nothing():
+    arrays = make_arrays()
+    baseline = gradients(make_config(sr=False), arrays)
+    weightless = gradients(make_config(sa_cost=0.0, alpha=0.0), arrays)
+    assert_same(weightless[0].network, baseline[0].network)
+    assert baseline[0].sa_model is None
+    assert differ(gradients(make_config(), arrays)[0].network, baseline[0].network)
+
+
+def test_arriving_in_a_state_earns_its_contribution():
+    """The agent's own c, of the states arrived in, acts like the same c from elsewhere."""
+    arrays = make_arrays()
+    config = make_config(sa_cost=0.0)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    agent, core = state.agent, state.agent.network.initial_state(BATCH)
+    without = eqx.tree_at(lambda a: a.sa_model, agent, None)
+
+    @eqx.filter_jit
+    def both():
+        assert agent.sa_model is not None
+        trajectory = make_trajectory(arrays, core)
+        c = agent.sa_model.contribution(agent.network.torso(trajectory.timestep.observation))
+        own = learner.loss(agent, state.memory, trajectory, None, ENTROPY_COST)[0]
+        return own, learner.loss(without, None, trajectory, c[1:], ENTROPY_COST)[0]
+
+    own, given = both()
+    assert own == pytest.approx(float(given), rel=1e-5)
+
+
+def test_credit_from_elsewhere_is_added_to_the_reward():
+    """``alpha * c_t + beta * r_t`` of the destination, for instance c_t = 2 with alpha 0.5."""
+    arrays = make_arrays()
+    config = make_config(credit="episodic", beta=0.25)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    assert state.memory is state.agent.sa_model is None
+    core = state.agent.network.initial_state(BATCH)
+    c_t = jnp.full((TIME, BATCH), 2.0)
+
+    @eqx.filter_jit
+    def loss(learner, arrays, c_t):
+        return learner.loss(state.agent, None, make_trajectory(arrays, core), c_t, ENTROPY_COST)[0]
+
+    by_hand = changed(arrays, reward=(slice(1, None), 0.25 * arrays["reward"][1:] + 0.5 * 2))
+    want = loss(Learner(dataclasses.replace(config, sr=False)), by_hand, None)
+    assert loss(learner, arrays, c_t) == pytest.approx(float(want), rel=1e-5)
+
+
+def test_the_loss_is_a_sum_over_valid_transitions():
+    """Twice the same episodes, twice the loss: IMPALA's epsilon is meant for sums."""
+    config = make_config(sr=False)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    arrays = make_arrays()
+    twice = {name: np.concatenate([x, x], axis=1) for name, x in arrays.items()}
+
+    @eqx.filter_jit
+    def loss(arrays):
+        core = state.agent.network.initial_state(arrays["reward"].shape[1])
+        return learner.loss(state.agent, None, make_trajectory(arrays, core), None, ENTROPY_COST)
+
+    (once, (_, metrics)), (double, _) = loss(arrays), loss(twice)
+    assert double == pytest.approx(2 * float(once), rel=1e-5)
+    # 9 transitions in each of 2 rows, less the one that leaves the end of an episode.
+    mean = metrics["loss/policy"] + 0.5 * metrics["loss/value"] - 0.01 * metrics["policy/entropy"]
+    assert once == pytest.approx(16 * float(mean), rel=1e-4)
+
+
+def test_an_update_descends_and_fills_the_memory():
+    config = make_config(learning_rate=1e-3)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
+    update = eqx.filter_jit(learner.update)
+    after, metrics = update(state, trajectory)
+    assert after.memory is not None
+    # Behind the start of the second episode, states LAST + 1 up to TIME - 1 were stored.
+    np.testing.assert_array_equal(after.memory.steps, [TIME - 1 - LAST] * BATCH)
+    assert metrics["grad_norm"] > 0
+    losses = []
+    for _ in range(40):
+        state, metrics = update(eqx.tree_at(lambda s: s.memory, state, after.memory), trajectory)
+        losses.append(float(metrics["loss/sa"]))
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_the_entropy_cost_falls_over_the_run():
+    config = make_config(entropy_cost=0.1, entropy_fall=0.75, steps=4 * BATCH * TIME)
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
+    update = eqx.filter_jit(learner.update)
+    costs = []
+    for _ in range(6):
+        costs.append(float(learner.entropy_cost(state.updates)))
+        state, metrics = update(state, trajectory)
+        parts = (metrics["loss/policy"] + 0.5 * metrics["loss/value"] + metrics["loss/sa"]) - costs[
+            -1
+        ] * metrics["policy/entropy"]
+        assert metrics["loss/total"] == pytest.approx(float(parts), rel=1e-5)
+    assert costs == pytest.approx([0.1, 0.08125, 0.0625, 0.04375, 0.025, 0.025])
+
+
+@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"lstm_size": 0, "two_stage": True}])
+def test_a_batch_in_parts_teaches_what_it_teaches_at_once(settings):
+    """One row has fewer valid transitions, so a mean over the parts would be another number."""
+    arrays = make_arrays()
+    arrays["step_type"][1:3, 1] = StepType.LAST, StepType.FIRST
+    arrays["step_type"][7:9, 1] = StepType.LAST, StepType.FIRST
+    found = []
+    for parts in (1, 2):
+        learner = Learner(make_config(accumulate=parts, **settings))
+        state = learner.init(jax.random.key(0))
+        trajectory = make_trajectory(arrays, state.agent.network.initial_state(BATCH))
+        update = eqx.filter_jit(learner.update)
+        state, _ = update(state, trajectory)
+        state, metrics = update(state, trajectory)  # with a memory that is not empty
+        found.append((eqx.filter(state, eqx.is_array), metrics["grad_norm"]))
+    assert_same(*found)
+
+
+def test_an_unroll_can_be_learned_from_several_times():
+    """As often as so many updates from the same memory; and the step size falls as slowly."""
+    shared: dict[str, Any] = {"anneal": True, "learning_rate": 1e-2}
+    thrice = Learner(make_config(reuse=3, steps=2 * BATCH * TIME, **shared))
+    once = Learner(make_config(steps=6 * BATCH * TIME, **shared))
+    start = once.init(jax.random.key(0))
+    trajectory = make_trajectory(make_arrays(), start.agent.network.initial_state(BATCH))
+    whole, _ = eqx.filter_jit(thrice.update)(start, trajectory)
+    state, update = start, eqx.filter_jit(once.update)
+    for _ in range(3):
+        state, _ = update(eqx.tree_at(lambda s: s.memory, state, start.memory), trajectory)
+    assert int(whole.updates) == 1
+    assert_same(
+        *(eqx.filter((s.agent, s.optimizer, s.memory), eqx.is_array) for s in (whole, state))
+    )
+
+
+def test_a_batch_is_cut_into_equal_parts():
+    with pytest.raises(ValueError, match=r"num_envs is 2; it must be a multiple .* 3 x 1"):
+        make_config(accumulate=3)

@@ -1,0 +1,97 @@
+"""Where epsilon stands in each optimiser, to the last digit, and when gradients are clipped."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.agents.impala.learner import make_optimizer
+from synthetic_returns.agents.optimizers import adam, steady_adam
+from synthetic_returns.presets import preset
+
+PAPER = preset("chain", "paper")
+
+
+def steps(config, gradients):
+    """The updates that gradients of one parameter lead to."""
+    return steps_of(make_optimizer(config), gradients)
+
+
+def steps_of(optimizer, gradients):
+    state = optimizer.init(jnp.zeros(()))
+    updates = []
+    for gradient in gradients:
+        update, state = optimizer.update(jnp.float32(gradient), state)
+        updates.append(np.asarray(update).item())
+    return updates
+
+
+def test_the_paper_uses_rmsprop_without_momentum():
+    assert (PAPER.optimizer, PAPER.epsilon, PAPER.decay) == ("rmsprop", 1e-4, 0.99)
+
+
+def test_rmsprop_has_epsilon_inside_the_root():
+    """nu = 0.99 nu + 0.01 g^2, update = -lr g / sqrt(nu + eps), from nu = 0.
+
+    g = 0.1: nu = 1e-4, update = -1 * 0.1 / sqrt(2e-4) = -7.0710678; outside the root it would be
+    -0.1 / (0.01 + 0.0001) = -9.90. g = 0.2: nu = 0.99e-4 + 4e-4 = 4.99e-4, update =
+    -0.2 / sqrt(5.99e-4) = -8.1718011.
+    """
+    config = dataclasses.replace(PAPER, learning_rate=1.0)
+    np.testing.assert_allclose(steps(config, [0.1, 0.2]), [-7.0710678, -8.1718011], rtol=1e-5)
+
+
+def test_adam_has_epsilon_outside_the_root():
+    """With both biases corrected, the first step is -lr g / (|g| + eps).
+
+    g = 0.1, eps = 0.1: -0.1 / 0.2 = -0.5; inside the root it would be -0.1 / sqrt(0.11) = -0.30.
+    g = 0.3 next: mean = (0.9 * 0.1 * 0.1 + 0.1 * 0.3) / (1 - 0.81) = 0.039 / 0.19 = 0.205263,
+    square = (0.999 * 0.001 * 0.01 + 0.001 * 0.09) / (1 - 0.998001) = 9.999e-5 / 1.999e-3 =
+    0.0500200, update = -0.205263 / (0.223652 + 0.1) = -0.634210.
+    """
+    config = dataclasses.replace(PAPER, optimizer="adam", learning_rate=1.0, epsilon=0.1)
+    np.testing.assert_allclose(steps(config, [0.1, 0.3]), [-0.5, -0.634210], rtol=1e-5)
+
+
+def test_learning_rate_scales_the_step():
+    config = dataclasses.replace(PAPER, learning_rate=1e-3)
+    np.testing.assert_allclose(steps(config, [0.1]), [-7.0710678e-3], rtol=1e-5)
+
+
+def test_annealing_ends_at_zero():
+    """4 updates of 32 x 20 steps: the step falls by a quarter of the first each time."""
+    config = dataclasses.replace(
+        PAPER, anneal=True, steps=4 * 32 * 20, learning_rate=1.0, decay=0.0, epsilon=0.0
+    )
+    np.testing.assert_allclose(steps(config, [1.0] * 5), [-1, -0.75, -0.5, -0.25, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("limit", "seen"), [(40.0, 5.0), (2.5, 2.5)])
+def test_gradients_are_clipped_by_their_common_norm(limit, seen):
+    """A gradient (3, 4) has norm 5; with epsilon 0 RMSProp would hide its size, so eps is huge."""
+    config = dataclasses.replace(PAPER, max_grad_norm=limit, epsilon=1e8, learning_rate=1e4)
+    optimizer = make_optimizer(config)
+    gradient = {"a": jnp.array([3.0]), "b": jnp.array(4.0)}
+    update: Any = optimizer.update(gradient, optimizer.init(gradient))[0]
+    got = np.array([update["a"][0], update["b"]])  # -lr / sqrt(eps) = -1 times the gradient
+    np.testing.assert_allclose(got, -np.array([3, 4]) * seen / 5, rtol=1e-5)
+
+
+def test_steady_adam_makes_small_steps_where_gradients_have_become_small():
+    """Gradients of size 1, then of 0.01: Adam's own steps would be as large as before, once its
+    mean square has forgotten the large ones."""
+    sizes = np.where(np.arange(9_000) < 2_000, 1.0, 0.01)
+    np.testing.assert_allclose(steps_of(steady_adam(1.0), sizes)[-1], -0.01, rtol=0.1)
+    assert steps_of(adam(1.0), sizes)[-1] < -0.3
+
+
+def test_steady_adam_forgets_the_gradients_of_the_beginning():
+    """Ten gradients of size 100 and then ones of size 1; AMSGrad would keep to steps of 0.01."""
+    sizes = np.where(np.arange(9_000) < 10, 100.0, 1.0)
+    assert steps_of(steady_adam(1.0), sizes)[-1] < -0.1
+
+
+def test_steady_adam_is_adam_while_gradients_are_alike():
+    np.testing.assert_allclose(steps_of(steady_adam(1.0), [0.1] * 3), -np.ones(3), rtol=1e-4)

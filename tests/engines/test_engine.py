@@ -1,0 +1,129 @@
+"""The fused engine: repeatable, the same for one seed or many, compiled once."""
+
+import dataclasses
+import logging
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.credit.episodic.learner import EpisodicLearner
+from synthetic_returns.engines.fused import FusedEngine
+from tests.small import small_config
+from tests.trees import arrays
+
+CREDIT = pytest.mark.parametrize("credit", ["unroll", "episodic"])
+
+
+def after(config, seeds, steps=4):
+    engine = FusedEngine(config, seeds)
+    for _ in range(steps):
+        engine.step()
+    reports = engine.report()
+    return [arrays(engine.snapshot(index)) for index in range(len(seeds))], reports
+
+
+@CREDIT
+def test_the_same_seed_gives_the_same_numbers(credit):
+    config = small_config(credit)
+    (one,), (two,), (other,) = (after(config, [seed])[0] for seed in (3, 3, 4))
+    assert len(one) > 20
+    for path, array in one.items():
+        np.testing.assert_array_equal(two[path], array, err_msg=path)
+    learned = [path for path in one if "weight" in path and "learner" in path]
+    assert learned
+    for path in learned:
+        assert np.any(one[path] != other[path]), path
+
+
+def test_several_updates_in_one_call_equal_as_many_calls():
+    config = small_config("unroll")
+    (one_by_one,), (report,) = after(config, [3], steps=4)
+    (at_once,), (same,) = after(dataclasses.replace(config, updates_per_call=2), [3], steps=2)
+    for path, array in one_by_one.items():
+        np.testing.assert_allclose(at_once[path], array, rtol=1e-4, atol=1e-6, err_msg=path)
+    assert same == pytest.approx(report, rel=1e-3, abs=1e-5)
+
+
+def test_the_episodic_learner_refuses_several_updates_in_one_call():
+    with pytest.raises(ValueError, match="updates_per_call is 2 and credit is 'episodic'"):
+        dataclasses.replace(small_config("episodic"), updates_per_call=2)
+
+
+@CREDIT
+def test_seeds_trained_together_equal_seeds_trained_alone(credit):
+    config = small_config(credit)
+    together, reports = after(config, [3, 4])
+    for index, seed in enumerate((3, 4)):
+        (alone,), (report,) = after(config, [seed])
+        for path, array in alone.items():
+            np.testing.assert_allclose(
+                together[index][path], array, rtol=1e-3, atol=1e-5, err_msg=path
+            )
+        assert reports[index].keys() == report.keys()
+        assert reports[index]["episode_steps"] == report["episode_steps"] == 5
+
+
+@CREDIT
+def test_nothing_is_compiled_after_the_first_steps(credit, caplog):
+    engine = FusedEngine(small_config(credit), [0])
+
+    def run():
+        for _ in range(4):
+            engine.step()
+        engine.report()
+
+    run()
+    run()  # the number of episodes that end in an unroll takes few values, all seen by now
+    with jax.log_compiles(), caplog.at_level(logging.WARNING):
+        run()
+        compiled = [record for record in caplog.records if "Compiling" in record.getMessage()]
+        assert not compiled
+        jax.jit(lambda x: x + 17)(1.0)  # does the log show compilations at all?
+        assert any("Compiling" in record.getMessage() for record in caplog.records)
+
+
+def test_a_report_covers_the_episodes_since_the_last_one():
+    engine = FusedEngine(small_config(), [0])
+    engine.step()
+    first = engine.report()[0]
+    assert first["episode_steps"] == 5  # 3 free moves, the jump and the way out
+    assert {"success", "trigger", "loss/total", "grad_norm", "sa/gate_mean"} <= first.keys()
+    assert "episode_return" not in engine.report()[0]
+
+
+def test_seeds_trained_together_are_not_spread_over_devices():
+    FusedEngine(small_config(devices=0), [0, 1])  # as many as suit: one
+    with pytest.raises(ValueError, match=r"devices is 2 with 2 seeds.*set devices to 1"):
+        FusedEngine(small_config(devices=2), [0, 1])
+
+
+@pytest.mark.parametrize("updates", [1, 2])
+def test_every_step_of_a_call_is_counted(updates):
+    engine = FusedEngine(small_config(sr=False, updates_per_call=updates), [0])
+    for _ in range(4 // updates):
+        engine.step()
+    # 20 steps of each of 4 environments; an episode of 5 steps and the start of the next are 6.
+    # The last environment was 3 steps ahead from the start, and so ends one episode more.
+    assert engine.snapshot(0)["actor"].statistics.episodes.tolist() == [3, 3, 3, 4]
+    assert engine.steps_per_call * 4 // updates == 80
+
+
+def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
+    """The episodic model is never trained on a terminal state: whatever it says there is void."""
+    seen = []
+    update = Learner.update
+
+    def watch(self, state, trajectory, c_t):
+        seen.append((trajectory.timestep.last[1:], c_t))
+        return update(self, state, trajectory, c_t)
+
+    monkeypatch.setattr(Learner, "update", watch)
+    monkeypatch.setattr(EpisodicLearner, "contributions", lambda self, x: jnp.ones(x.shape[:2]))
+    monkeypatch.setattr("equinox.filter_jit", lambda function, **kwargs: function)
+    FusedEngine(small_config("episodic"), [0]).step()
+    ((last, c_t),) = seen
+    assert 0 < last.sum() < last.size
+    np.testing.assert_array_equal(c_t, np.where(last, 0, 1))

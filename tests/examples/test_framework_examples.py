@@ -1,0 +1,58 @@
+"""The example agents of other frameworks and kinds learn with synthetic returns, and only so."""
+
+import argparse
+import functools
+import importlib
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Imports an example; they import from each other, as scripts in one folder do."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if (EXAMPLES / f"{name}.py").exists():
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(("name", "library"), [("flax_nnx", "flax"), ("dm_haiku", "haiku")])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the libraries themselves
+def test_frameworks(load, name, library):
+    pytest.importorskip(
+        library, reason="needs the extra: pip install 'synthetic-returns[examples]'"
+    )
+    example = load(name)
+    train = functools.partial(example.train, network=example.network)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        assert train(use_sr=True, steps=200_000) > 0.9
+        assert train(use_sr=False, steps=50_000) < 0.1
+
+
+def test_a_value_learner(load):
+    example = load("q_learning")
+    with jax.numpy_dtype_promotion("standard"):
+        assert example.train(use_sr=True, steps=200_000) > 0.8
+        assert example.train(use_sr=False, steps=200_000) < 0.5
+
+
+def test_one_line_changes_the_single_file_agent(load):
+    torch = pytest.importorskip(
+        "torch", reason="needs the extra: pip install 'synthetic-returns[sb3]'"
+    )
+    torch.set_num_threads(1)
+    lines = (EXAMPLES / "cleanrl_ppo.py").read_text().splitlines()
+    assert sum("# the one line" in line for line in lines) == 1
+    example = load("cleanrl_ppo")
+    settings = {"runs": 1, "steps": 30 * example.ENVS * example.STEPS // 3, "seed": 0}
+    for no_sr in (False, True):
+        rows = example.train(argparse.Namespace(no_sr=no_sr, **settings))
+        assert [row["env_steps"] for row in rows] == [10_240, 20_480]
+        assert all(0 <= row["success"] <= 1 for row in rows)

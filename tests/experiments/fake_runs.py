@@ -1,0 +1,76 @@
+"""Finished run directories with made-up numbers: what the figures need, in milliseconds."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from synthetic_returns.envs.registry import find_task
+from synthetic_returns.experiments.experiment import Arm, Experiment
+from synthetic_returns.presets import preset
+from synthetic_returns.training.runs import Run
+from synthetic_returns.training.traces import Trace, trace_points
+
+ROWS = 50
+
+
+def fake_experiment(experiment: Experiment, root: Path) -> None:
+    """Fakes every run that is not there yet."""
+    for arm in experiment.arms:
+        for seed in range(experiment.seeds):
+            if not experiment.run_path(root, arm, seed).exists():
+                fake_run(experiment, arm, seed, root)
+
+
+def fake_run(experiment: Experiment, arm: Arm, seed: int, root: Path) -> Path:
+    """A run that climbs from 0 to 1 halfway if it has synthetic returns, and else stays at 0.1."""
+    rng = np.random.default_rng(seed)
+    events = find_task(experiment.task).events
+    runs = dict(zip(experiment.flags[::2], experiment.flags[1::2], strict=True))
+    parameters = {"runs": int(runs["--task.runs"])} if "--task.runs" in runs else {}
+    sr = "--no-sr" not in arm.flags
+    config = preset(experiment.task, arm.preset, seed=seed, **parameters)
+    config = dataclasses.replace(config, sr=sr, steps=experiment.steps)
+    path = experiment.run_path(root, arm, seed)
+    with Run.create(path, config.to_dict(), ["train"]) as run:
+        with run.metrics(None) as metrics:
+            for row in range(1, ROWS + 1):
+                share = 1 / (1 + np.exp(-0.6 * (row - ROWS / 2 - 2 * seed))) if sr else 0.1
+                values = _values(events, config.task.episode_steps, share)
+                noise = {name: x * (1 + 0.01 * rng.normal()) for name, x in values.items()}
+                if "success" in noise:
+                    noise["success"] = min(1.0, noise["success"])
+                metrics.write(experiment.steps * row // ROWS, noise | {"wall_s": 2.0 * row})
+        final = _values(events, config.task.episode_steps, 1.0 if sr else 0.1)
+        returns = {"return_mean": final.pop("episode_return"), "return_low": 0.0}
+        run.write_summary(
+            {
+                "env_steps": experiment.steps,
+                "wall_s": 2.0 * ROWS,
+                "eval": {"episodes": 200, **returns, "return_high": 20.0, **final},
+            }
+        )
+    for point in trace_points(experiment.steps, experiment.traces):
+        trace = fake_trace(point, list(events), config.task.episode_steps, experiment.credited)
+        for suffix in ("", "-scripted"):
+            trace.save(path / "traces" / f"{point}{suffix}.npz")
+    return path
+
+
+def fake_trace(step: int, events: list[str], steps: int, credited: str) -> Trace:
+    """c is 1 where the credited event happens, and 0.1 or -0.1 elsewhere."""
+    happened = {name: np.zeros(steps + 1) for name in events}
+    happened[credited][7::7] = 1
+    if credited != "catch":
+        happened[credited][8:] = 0
+    c = np.where(happened[credited] > 0, 1.0, 0.1 * (-1.0) ** np.arange(steps + 1))
+    return Trace(step, np.zeros((steps + 1, 2)), np.zeros(steps + 1), c, c * 0, c * 0, happened)
+
+
+def _values(events, steps: int, share: float) -> dict[str, float]:
+    values = dict.fromkeys(events, share) | {"episode_return": 20 * share}
+    return (
+        values
+        | {"episode_steps": float(steps)}
+        | {k: 20 * share for k in ("catch", "apple") if k in events}
+    )

@@ -1,0 +1,143 @@
+"""Every study: its flags are understood, its figures drawn, its runs shared where they can be."""
+
+import dataclasses
+
+import matplotlib.image
+import pytest
+
+from synthetic_returns.commands import train as train_command
+from synthetic_returns.experiments.catalog import EXPERIMENTS, FIGURES, STUDIES, find_studies
+from synthetic_returns.experiments.experiment import unique_jobs
+from synthetic_returns.experiments.records import read_csv
+from synthetic_returns.experiments.run import write_results
+from synthetic_returns.experiments.studies.ablation import REMOVED
+from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
+from synthetic_returns.experiments.studies.demo import STUDY as DEMO
+from synthetic_returns.experiments.studies.demo import demo_folder
+from tests.experiments.fake_runs import fake_experiment
+
+FILES = {
+    "chain": ["chain.png"],
+    "catch": ["catch.png", "catch-runs.png"],
+    "key-to-door": ["key-to-door.png", "key-to-door-variants.png"],
+    "impala": ["impala.png"],
+    "paper": ["paper.png"],
+    "ablation": ["ablation.png"],
+    "seeds": ["seeds.png"],
+    "stability": ["stability.png"],
+    "skiing": ["skiing.png"],
+    "pong": ["pong.png"],
+    "demo": ["demo.png"],
+}
+
+
+@pytest.fixture
+def configs(monkeypatch, tmp_path):
+    """Parses the jobs of an experiment as the training processes would, without training."""
+    found = []
+    monkeypatch.setattr(
+        "synthetic_returns.training.trainer.train", lambda config, **_: found.append(config)
+    )
+    monkeypatch.setattr("synthetic_returns.commands.show.print_summaries", lambda _: None)
+
+    def parse(experiment):
+        found.clear()
+        for job in dataclasses.replace(experiment, seeds=1).jobs(tmp_path):
+            train_command.main(job.command()[4:])
+        return list(found)
+
+    return parse
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_arms_differ_in_what_they_say_and_have_equal_budgets(configs, name):
+    experiment = EXPERIMENTS[name]
+    parsed = configs(experiment)
+    assert len(set(parsed)) == len(parsed) == len(experiment.arms)
+    for config, arm in zip(parsed, experiment.arms, strict=True):
+        assert config.task_name == experiment.task
+        assert config.steps == experiment.steps
+        assert config.preset == arm.preset
+        assert config.sr == ("--no-sr" not in arm.flags)
+        assert config.task == parsed[0].task
+
+
+def test_without_synthetic_returns_delayed_catch_gets_its_best_discount(configs):
+    with_sr, without = configs(CATCH_DELAYED_20)
+    assert (with_sr.discount, without.discount) == (0.9, 0.99)
+
+
+def test_an_ablated_arm_differs_in_the_options_of_the_learner_alone(configs):
+    full, *ablated = configs(EXPERIMENTS["ablation-key-to-door"])
+    assert len(ablated) == len(REMOVED)
+    for config in ablated:
+        assert config.episodic != full.episodic
+        assert dataclasses.replace(config, episodic=full.episodic) == full
+
+
+def test_runs_that_two_experiments_share_are_trained_once(tmp_path):
+    shared = [EXPERIMENTS[name] for name in ("key-to-door", "seeds-key-to-door")]
+    jobs = unique_jobs(shared, tmp_path)
+    assert len(jobs) == 4 + 20
+    assert len({job.out for job in jobs}) == len(jobs)
+    # Another budget is another run.
+    longer = EXPERIMENTS["stability-key-to-door"]
+    assert not {job.out for job in longer.jobs(tmp_path)} & {job.out for job in jobs}
+
+
+@pytest.mark.parametrize("study", [*STUDIES.values(), DEMO], ids=lambda study: study.name)
+def test_every_study_draws_its_figures_and_records_every_seed(tmp_path, study):
+    study = study.with_seeds(2)
+    for experiment in study.experiments:
+        fake_experiment(experiment, tmp_path / "runs")
+    out = tmp_path / "out"
+    figures = write_results([study], runs=tmp_path / "runs", out=out)
+    assert [path.name for path in figures] == FILES[study.name]
+    for path in figures:
+        height, width, _ = matplotlib.image.imread(path).shape
+        assert width == 1190
+        assert height > 300
+    arms = [(e.name, arm.name) for e in study.experiments for arm in e.arms]
+    rows = read_csv(out / "summary.csv")
+    assert [(r["experiment"], r["arm"]) for r in rows] == [arm for arm in arms for _ in range(2)]
+    for experiment, arm in arms:
+        assert all((out / experiment / f"{arm}-seed{seed}.csv").exists() for seed in range(2))
+    assert len((out / "table.md").read_text().splitlines()) == 2 + len(arms)
+
+
+@pytest.mark.parametrize("study", FIGURES, ids=lambda study: study.name)
+def test_the_quick_version_is_smaller_and_still_draws_the_main_figure(tmp_path, study):
+    quick = study.quick()
+    for experiment in quick.experiments:
+        whole = EXPERIMENTS[experiment.name]
+        assert experiment.steps <= whole.steps
+        assert experiment.seeds == 2 < whole.seeds
+        fake_experiment(experiment, tmp_path / "runs")
+    figures = write_results([quick], runs=tmp_path / "runs", out=tmp_path)
+    assert [path.name for path in figures] == FILES[study.name][:1]
+
+
+def test_the_ours_beside_the_papers_settings_are_drawn_if_they_were_run(tmp_path):
+    paper = STUDIES["paper"].with_seeds(1)
+    for experiment in paper.experiments:
+        fake_experiment(experiment, tmp_path / "runs")
+    alone = write_results([paper], runs=tmp_path / "runs", out=tmp_path / "alone")[0].read_bytes()
+    for experiment in paper.also:
+        fake_experiment(experiment, tmp_path / "runs")
+    together = write_results([paper], runs=tmp_path / "runs", out=tmp_path / "both")[0].read_bytes()
+    assert alone != together
+
+
+def test_studies_are_found_by_name():
+    assert find_studies("all") == FIGURES
+    assert find_studies("ablation") == (STUDIES["ablation"],)
+    with pytest.raises(ValueError, match="did you mean 'catch'"):
+        find_studies("cacth")
+
+
+def test_the_demo_goes_on_with_an_interrupted_folder_and_else_takes_the_next(tmp_path):
+    first = demo_folder(tmp_path)
+    assert first.name == "demo-001"
+    assert demo_folder(tmp_path) == first
+    (first / "demo.png").touch()
+    assert demo_folder(tmp_path).name == "demo-002"

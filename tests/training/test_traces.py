@@ -1,0 +1,130 @@
+"""Example episodes: what is in them, and that recording them changes nothing."""
+
+import dataclasses
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.acting import actor
+from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.config import Config
+from synthetic_returns.envs.base import VectorEnvironment
+from synthetic_returns.presets import preset
+from synthetic_returns.training.traces import Trace, TraceRecorder, read_traces, trace_points
+from synthetic_returns.training.trainer import load_agent_and_credit, train
+
+
+def tiny(task: str, name: str, **changes) -> Config:
+    small = {"steps": 5120, "log_every": 1280, "eval_episodes": 4, "num_envs": 8} | changes
+    return dataclasses.replace(preset(task, name), **small)
+
+
+def assert_close(a, b) -> None:
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_points_are_evenly_spaced_and_end_with_training():
+    assert trace_points(900, 3) == [300, 600, 900]
+    assert trace_points(1000, 3) == [333, 666, 1000]
+    assert trace_points(1000, 0) == []
+
+
+def test_save_and_load_round_trip(tmp_path):
+    x = np.arange(4.0)
+    trace = Trace(12, np.ones((4, 2)), x, x + 1, x + 2, x + 3, {"key": x > 2})
+    trace.save(tmp_path / "traces" / "12.npz")
+    (loaded,) = read_traces(tmp_path)
+    assert loaded.step == 12
+    assert loaded.events.keys() == {"key"}
+    for name in ("observation", "reward", "c", "g", "b"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(trace, name))
+    assert read_traces(tmp_path, scripted=True) == []
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> Path:
+    """A run with the episodic learner and three traces."""
+    return train(tiny("chain", "fast"), out=tmp_path_factory.mktemp("runs") / "run").path
+
+
+def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
+    traces = read_traces(recorded, scripted=True)
+    assert [trace.step for trace in traces] == [1760, 3440, 5120]
+    newest = read_traces(recorded, scripted=True, newest=2)
+    assert [trace.step for trace in newest] == [3440, 5120]
+    last = traces[-1]
+    # The scripted policy walks right: start, eight states, the outcome and the end.
+    np.testing.assert_array_equal(last.observation.argmax(axis=1), [*range(8, 17), 17, 17])
+    assert last.events["trigger"].nonzero()[0].tolist() == [7]
+    assert last.reward.tolist() == [0.0] * 10 + [1.0]
+    # The final trace was made with the model that the checkpoint holds.
+    _, step, _, credit = load_agent_and_credit(recorded)
+    assert step == last.step
+    assert credit is not None
+    c = credit.contribution(jnp.asarray(last.observation))
+    assert_close(last.c, np.append(c[:-1], 0))  # a terminal state earns nothing
+    assert np.isnan([last.g[-1], last.b[-1]]).all()
+    assert np.all((last.g[:-1] >= 0) & (last.g[:-1] <= 1))
+    valid = jnp.ones((11, 1), bool)
+    b = credit.model.predict(jnp.asarray(last.observation)[:, None], valid, credit.gate_scale).b
+    # In units of reward: standardised, it is what the model says.
+    assert_close(credit.standardised(jnp.asarray(last.b)[:, None], valid)[:-1], b[:-1])
+
+
+def test_recording_changes_no_result(recorded, tmp_path):
+    unrecorded = train(tiny("chain", "fast", traces=0), out=tmp_path / "run").path
+    agents = [load_agent_and_credit(run)[2:] for run in (recorded, unrecorded)]
+    for a, b in zip(*(jax.tree.leaves(agent) for agent in agents), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert not (unrecorded / "traces").exists()
+
+
+@pytest.mark.parametrize("current", ["features", "core"])
+def test_credit_of_the_agents_own_model(tmp_path, current):
+    config = tiny("chain", "paper", sa_current=current, steps=640, traces=1)
+    run = train(config, out=tmp_path / "run")
+    (trace,) = read_traces(run.path)
+    _, _, agent, credit = load_agent_and_credit(run.path)
+    assert credit is None
+    assert agent.sa_model is not None
+    observation = jnp.asarray(trace.observation)[:, None]
+    features = agent.network.torso(observation)
+    first = jnp.arange(len(trace.c))[:, None] == 0
+    hidden, _ = agent.network.recur(features, first, agent.network.initial_state(1))
+    seen = hidden if current == "core" else features
+    assert_close(trace.c, agent.sa_model.contribution(features)[:, 0])
+    assert_close(trace.g[:-1], agent.sa_model.gate(seen)[:-1, 0])
+    assert_close(trace.b[:-1], agent.sa_model.baseline(seen)[:-1, 0])
+
+
+def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):
+    """A fresh agent plays like a random one, which catches a ball in seven."""
+    config = tiny("catch", "fast", sr=False)
+    agent = Learner(config).init(jax.random.key(0)).agent
+    TraceRecorder(config).record(tmp_path, 0, 3, agent, None)
+    (trace,) = read_traces(tmp_path)
+    vector = VectorEnvironment(config.task)
+    state = actor.start(vector, agent.network, 8, jax.random.key(20_003))
+    _, trajectory = actor.unroll(vector, agent.network, state, config.task.episode_steps)
+    returns = trajectory.timestep.reward.sum(axis=0)
+    assert len(set(returns.tolist())) > 2
+    assert trace.reward.sum() == trace.events["catch"].sum() == returns.max()
+
+
+def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):
+    config = tiny("key-to-door", "fast", sr=False)
+    agent = Learner(config).init(jax.random.key(0)).agent
+    TraceRecorder(config).record(tmp_path, 0, 0, agent, None)
+    (trace,) = read_traces(tmp_path, scripted=True)
+    assert np.isnan(trace.c).all()
+    # The scripted policy opens the door, and so ends the episode, after two steps in front of it.
+    assert len(trace.reward) == 15 + 60 + 2 + 1
+    assert trace.events["door"].nonzero()[0].tolist() == [77]
+
+
+def test_a_negative_number_is_refused():
+    with pytest.raises(ValueError, match="traces is -1; use 0"):
+        tiny("chain", "fast", traces=-1)

@@ -10,7 +10,7 @@ import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.credit.episodic.learner import EpisodicLearner
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.key_to_door import KeyToDoor
 from synthetic_returns.presets import preset

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.training.traces import Trace, drift
 from synthetic_returns.viewer.event_style import event_styles, marked_steps
 from synthetic_returns.viewer.frames import frame_sheet, frames_of_observations

@@ -1,22 +1,54 @@
-"""What a state-associative model says about the states of episodes."""
+"""What a credit method says about the states of episodes, as named terms."""
+
+from typing import Literal
 
 import equinox as eqx
-from jaxtyping import Array, Float
+import jax
+from jaxtyping import Array, Shaped
 
-__all__ = ["Explanation"]
+__all__ = ["Explanation", "Term"]
+
+Kind = Literal["line", "gate", "pairs", "actions"]
+About = Literal["arriving", "leaving"]
+
+
+class Term(eqx.Module):
+    """One thing that a method says about every state.
+
+    Attributes:
+      values: ``[T, B]`` for a line or a gate, ``[T, B, A]`` for a value per action, ``[T, B, T]``
+        for pairs: the row of a state holds what every state contributes to it. Of a single episode
+        the axis B is left out. In units of reward, but for a gate.
+      label: what it is, for people.
+      kind: how it is drawn. line: a number per state; gate: a number in [0, 1] per state; pairs: a
+        matrix of states; actions: a number per action of each state.
+      about: whether the entry of a state is about arriving in it or about leaving it. What is
+        about leaving is not known of a terminal state.
+    """
+
+    values: Shaped[Array, "..."]
+    label: str = eqx.field(static=True)
+    kind: Kind = eqx.field(static=True, default="line")
+    about: About = eqx.field(static=True, default="arriving")
 
 
 class Explanation(eqx.Module):
-    """c, g, b and the predicted reward of every state, in units of reward.
+    """The terms of a method, by name, in the order in which they are shown.
 
     Attributes:
-      c: the synthetic return of arriving in the state, as the agent gets it.
-      g: the gate in [0, 1]: whether past states matter for the reward of leaving this one.
-      b: what the state alone says about that reward.
-      r_hat: that reward as predicted, ``b`` and the gated sum of the contributions before.
+      terms: by name.
+      credit: name of the term that is the credit itself: what the agent is paid for arriving in
+        each state.
     """
 
-    c: Float[Array, "..."]
-    g: Float[Array, "..."]
-    b: Float[Array, "..."]
-    r_hat: Float[Array, "..."]
+    terms: dict[str, Term]
+    credit: str = eqx.field(static=True)
+
+    @property
+    def paid(self) -> Shaped[Array, "..."]:
+        """The credit of each state."""
+        return self.terms[self.credit].values
+
+    def episode(self, column: int) -> "Explanation":
+        """The explanation of one episode of a batch."""
+        return jax.tree.map(lambda x: x[:, column], self)

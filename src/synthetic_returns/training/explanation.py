@@ -9,7 +9,7 @@ from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodes import bucket
 from synthetic_returns.credit.episodic.state import EpisodicState
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.credit.paper.memory import memory_sum
 from synthetic_returns.types import TimeStep
 

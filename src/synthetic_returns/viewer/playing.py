@@ -16,7 +16,7 @@ from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.state import EpisodicState
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState
 from synthetic_returns.envs.phases import phases
 from synthetic_returns.training.explanation import explain, pad_time

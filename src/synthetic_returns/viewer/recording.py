@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.training.traces import Trace
 
 __all__ = ["Recording"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.wrappers.stream import StreamCredit
 
 __all__ = ["SYNTHETIC_RETURN", "TRUE_REWARD", "Credited"]

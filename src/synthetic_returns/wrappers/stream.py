@@ -15,7 +15,7 @@ from jaxtyping import Array
 from synthetic_returns.credit.episodes import Episode, EpisodeCutter
 from synthetic_returns.credit.episodic.learner import EpisodicLearner
 from synthetic_returns.credit.episodic.options import EpisodicOptions
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.utils.checks import check_finite_number, check_positive
 from synthetic_returns.wrappers.encoders import make_encoder
 from synthetic_returns.wrappers.memory import slots_that_fit

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.episodic.model import EpisodicModel, last_valid
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.utils.averages import explained_variance, masked_mean
 
 __all__ = ["EpisodicState", "examine", "return_over", "sparsity_cost", "train"]

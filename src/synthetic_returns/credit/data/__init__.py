@@ -1,0 +1,1 @@
+"""Episodes as data: recorded from streams of steps, kept in a bounded buffer, sampled."""

@@ -1,0 +1,104 @@
+"""One finished episode, a batch of them, and a segment of running ones."""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+__all__ = ["Episode", "EpisodeBatch", "Segment"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Episode:
+    """One finished episode of n steps, as numpy arrays.
+
+    Attributes:
+      observation: the n + 1 states, the terminal one included.
+      reward: the reward of leaving each of the first n.
+      discount: what the future counts after each step: 0 where the episode terminated.
+      action: what the agent did in each, where that is known.
+      log_prob: the log-probability of doing so, where that is known.
+      value: what the agent expected in each, where that is known.
+      stride: how many steps apart the states are; rewards are sums from one to the next.
+    """
+
+    observation: np.ndarray
+    reward: np.ndarray
+    discount: np.ndarray
+    action: np.ndarray | None = None
+    log_prob: np.ndarray | None = None
+    value: np.ndarray | None = None
+    stride: int = 1
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+
+class EpisodeBatch(eqx.Module):
+    """Finished episodes side by side, padded to the same length.
+
+    Attributes:
+      observation: ``[T + 1, B, ...]``; the terminal state of an episode stands right behind its
+        last step.
+      reward: of leaving each state; 0 behind the end.
+      discount: after each step.
+      length: steps of each episode.
+      action: what the agent did in each state.
+      log_prob: how likely that was.
+      value: what the agent expected.
+    """
+
+    observation: Shaped[Array, "states batch *shape"]
+    reward: Float[Array, "time batch"]
+    discount: Float[Array, "time batch"]
+    length: Int[Array, "batch"]
+    action: Shaped[Array, "time batch *action"] | None = None
+    log_prob: Float[Array, "time batch"] | None = None
+    value: Float[Array, "time batch"] | None = None
+
+    @property
+    def valid(self) -> Bool[Array, "time batch"]:
+        """Which steps exist."""
+        return jnp.arange(self.reward.shape[0], dtype=jnp.int32)[:, None] < self.length[None]
+
+    @property
+    def source(self) -> Shaped[Array, "time batch *shape"]:
+        """The states that were left."""
+        return self.observation[:-1]
+
+
+class Segment(eqx.Module):
+    """T transitions of B running episodes, between T + 1 states.
+
+    Attributes:
+      observation: the states, ``[T + 1, B, ...]``.
+      first: whether an episode starts there.
+      last: whether one ends there. A transition from a last state leads into the next episode: it
+        exists only in the data.
+      reward: of each transition.
+      discount: after each transition.
+      action: of each transition, where known.
+      log_prob: how likely it was.
+      value: what the agent expected in each source state.
+    """
+
+    observation: Shaped[Array, "states batch *shape"]
+    first: Bool[Array, "states batch"]
+    last: Bool[Array, "states batch"]
+    reward: Float[Array, "time batch"]
+    discount: Float[Array, "time batch"]
+    action: Shaped[Array, "time batch *action"] | None = None
+    log_prob: Float[Array, "time batch"] | None = None
+    value: Float[Array, "time batch"] | None = None
+
+    @property
+    def valid(self) -> Bool[Array, "time batch"]:
+        """Which transitions stay within an episode."""
+        return ~self.last[:-1]
+
+    @property
+    def arrived(self) -> Shaped[Array, "time batch *shape"]:
+        """The destination states."""
+        return self.observation[1:]

@@ -1,0 +1,124 @@
+"""The protocol of credit methods: what each can be asked for, what it needs and what it gives.
+
+A method is a frozen dataclass, and its fields are its settings. What it has learned is a separate
+pytree, its state, so that every function here is pure and can be compiled. The driver does the
+rest: it follows streams of steps, keeps episodes, trains, and asks for credit.
+"""
+
+import abc
+import dataclasses
+import enum
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Shaped
+
+from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
+from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.types import Key
+
+__all__ = ["Assignment", "CreditMethod", "Gives", "Metrics", "Need"]
+
+Metrics = dict[str, Float[Array, ""]]
+
+
+class Need(enum.StrEnum):
+    """What a method cannot do without, beside observations and rewards."""
+
+    ACTIONS = "actions"
+    LOG_PROBS = "log-probabilities of the actions"
+    VALUES = "values of the states"
+    WHOLE_EPISODES = "complete episodes"
+    AGENT = "the agent's own features and update"
+
+
+class Gives(enum.StrEnum):
+    """What a method gives for each transition."""
+
+    REWARD = "a reward for each state arrived in"
+    ADVANTAGE = "an advantage for each action"
+    NOTHING = "nothing"
+
+
+class Assignment(eqx.Module):
+    """The credit of the T transitions of a segment.
+
+    Attributes:
+      reward: of arriving in each destination state, in units of the environment's reward; added to
+        it. A terminal state earns none: the driver sees to that.
+      advantage: of each action in each source state, used instead of the agent's own.
+    """
+
+    reward: Float[Array, "time batch"] | None = None
+    advantage: Float[Array, "time batch actions"] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class CreditMethod(abc.ABC):
+    """A method that learns from finished episodes, beside the agent.
+
+    ``state`` is what ``init`` made and ``learn`` changes: any pytree.
+    """
+
+    name: ClassVar[str]
+    """How it is called on the command line."""
+    summary: ClassVar[str]
+    """What it does, in a few words."""
+    reference: ClassVar[str] = ""
+    """Where it was published."""
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    gives: ClassVar[Gives] = Gives.REWARD
+
+    replay: Replay = dataclasses.field(default_factory=Replay)
+    """The episodes that it learns from."""
+
+    @abc.abstractmethod
+    def init(self, spec: EpisodeSpec, key: Key) -> Any:
+        """Draws the parameters for episodes of this kind."""
+
+    @abc.abstractmethod
+    def learn(self, state: Any, episodes: EpisodeBatch, key: Key) -> tuple[Any, Metrics]:
+        """One update on a batch of finished episodes."""
+
+    def examine(self, state: Any, episodes: EpisodeBatch) -> Any:
+        """Looks at new episodes before they are learned from, to see how far to trust itself."""
+        del episodes
+        return state
+
+    def start(self, state: Any, num_envs: int) -> Any:
+        """What is carried along running episodes before their first step; one row for each."""
+        del state, num_envs
+        return None
+
+    @abc.abstractmethod
+    def assign(self, state: Any, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
+        """The credit of a segment as it arrives; of a whole episode, if it needs complete ones.
+
+        Args:
+          state: what was learned.
+          carry: what is known of the running episodes before the first state of the segment.
+          segment: T transitions. Its last state is the first of the next segment, so the carry
+            that is returned stands before that state.
+        """
+
+    @abc.abstractmethod
+    def explain(self, state: Any, episodes: EpisodeBatch) -> Explanation:
+        """What it says about every state of whole episodes, the terminal one included."""
+
+    def of_states(
+        self, state: Any, observation: Shaped[Array, "batch *shape"]
+    ) -> Float[Array, "batch"]:
+        """The credit of single states, for methods that give a state the same credit everywhere.
+
+        Others say NaN: it depends on what came before.
+        """
+        del state
+        return jnp.full(observation.shape[:1], jnp.nan)
+
+    def report(self, state: Any) -> Metrics:
+        """Diagnostics of the state, beside the metrics of the last update."""
+        del state
+        return {}

@@ -1,0 +1,56 @@
+"""What a credit method is told about the episodes that it will see."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Array
+
+from synthetic_returns.credit.view import View
+from synthetic_returns.envs.spec import TaskSpec
+
+__all__ = ["EpisodeSpec"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EpisodeSpec:
+    """The sizes of episodes, as the view of the task shows them.
+
+    Attributes:
+      observation_shape: of one observation.
+      observation_dtype: how observations are kept.
+      max_steps: the largest number of states with a successor in an episode.
+      num_actions: actions are the integers below this; None where they are something else.
+      action_shape: of one action.
+      action_dtype: how actions are kept; None where they are not known.
+      stride: how many steps of the task lie between two states.
+      changes: whether the frames of an observation are to be seen as differences.
+      kinds: for observations that are one of a few numbers, how many there are; else 0.
+      scale: what brings observations to about 1, if the task says; bytes are always scaled.
+      encoder: the user's own, from observations to features; None for one that suits.
+    """
+
+    observation_shape: tuple[int, ...]
+    observation_dtype: np.dtype
+    max_steps: int
+    num_actions: int | None = None
+    action_shape: tuple[int, ...] = ()
+    action_dtype: Any = np.int32
+    stride: int = 1
+    changes: bool = False
+    kinds: int = 0
+    scale: np.ndarray | None = None
+    encoder: Callable[[Array], Array] | None = None
+
+    @classmethod
+    def of_task(cls, task: TaskSpec, view: View) -> "EpisodeSpec":
+        """The episodes of a task."""
+        return cls(
+            observation_shape=view.shape(task.observation_shape),
+            observation_dtype=task.observation_dtype,
+            max_steps=view.kept(task.episode_steps),
+            num_actions=task.num_actions,
+            stride=view.stride,
+            changes=view.changes,
+        )

@@ -1,0 +1,74 @@
+"""What a credit method may look at: a view of the task, the same for every method."""
+
+import dataclasses
+from typing import Any
+
+from synthetic_returns.utils.checks import check_positive
+
+__all__ = ["View"]
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """The part of a task's episodes that credit methods see; all of it by default."""
+
+    rows: tuple[int, int] | None = None
+    """Of an image: the first row that is seen and the first that is not. For tasks in which what
+    matters is always in one place."""
+    columns: tuple[int, int] | None = None
+    """Of an image: the first column that is seen and the first that is not."""
+    changes: bool = False
+    """Show how each frame of an image differs from the frame before it, instead of the frames:
+    where nothing changes, all states are alike."""
+    stride: int = 1
+    """Keep every n-th state of an episode, with the sum of the rewards up to the next one. For long
+    episodes."""
+    truncated_reward: float | None = None
+    """Replace the last reward of an episode that was cut off by this. For tasks in which running
+    out of time escapes a penalty."""
+
+    def __post_init__(self) -> None:
+        check_positive("stride", self.stride)
+        for name in ("rows", "columns"):
+            part = getattr(self, name)
+            if part is not None and not 0 <= part[0] < part[1]:
+                raise ValueError(
+                    f"{name} is {part}; give the first that is seen and the first that is not."
+                )
+
+    def shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of what is seen of an observation."""
+        parts = (self.rows, self.columns)
+        if self.changes and (len(shape) != 3 or shape[-1] < 2):
+            raise ValueError(
+                f"changes is True and an observation has shape {shape}; changes are between the "
+                "frames of an image of shape (height, width, frames): stack at least 2 frames, or "
+                "set changes to False."
+            )
+        if parts == (None, None):
+            return shape
+        if len(shape) != 3 or any(
+            part is not None and part[1] > size for part, size in zip(parts, shape[:2], strict=True)
+        ):
+            raise ValueError(
+                f"rows is {self.rows}, columns is {self.columns} and an observation has shape "
+                f"{shape}; they crop images of shape (height, width, channels) and must lie within "
+                "them: use None to see all."
+            )
+        height, width = (
+            size if part is None else part[1] - part[0]
+            for part, size in zip(parts, shape[:2], strict=True)
+        )
+        return (height, width, shape[2])
+
+    def crop(self, observation: Any) -> Any:
+        """What is seen of observations, numpy's or JAX's, with any leading axes."""
+        if self.rows is not None:
+            observation = observation[..., slice(*self.rows), :, :]
+        if self.columns is not None:
+            observation = observation[..., slice(*self.columns), :]
+        return observation
+
+    def kept(self, steps: int) -> int:
+        """How many of so many states are kept."""
+        return -(-steps // self.stride)

@@ -1,0 +1,31 @@
+"""The settings of a torso: from an observation to features."""
+
+import dataclasses
+
+__all__ = ["TorsoSettings"]
+
+
+@dataclasses.dataclass(frozen=True)
+class TorsoSettings:
+    """Convolutions, if there are any, then dense layers."""
+
+    channels: tuple[int, ...] = ()
+    """Output channels of each convolution; without any, the torso is an MLP."""
+    kernel: int = 2
+    """Side of the square convolution kernels."""
+    stride: int = 1
+    """Stride of the convolutions."""
+    patches: tuple[int, ...] = ()
+    """Instead of kernel and stride: the side of the patches that each of the first layers cuts its
+    input into."""
+    sizes: tuple[int, ...] = (256,)
+    """Units of each dense layer."""
+
+    def __post_init__(self) -> None:
+        if not self.sizes:
+            raise ValueError("sizes is empty; a torso needs at least one dense layer.")
+        if len(self.patches) > len(self.channels):
+            raise ValueError(
+                f"there are {len(self.patches)} patches and {len(self.channels)} channels; give at "
+                "most one for each layer."
+            )

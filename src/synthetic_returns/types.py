@@ -69,12 +69,14 @@ class Trajectory(eqx.Module):
       timestep: what the environment showed, ``[T + 1, B]``.
       action: what the agent did in each but the last step.
       logits: the behaviour policy at each of these actions.
+      value: what the agent expected when it acted.
       core: the state of the recurrent core before the first step.
     """
 
     timestep: TimeStep
     action: Int[Array, "time batch"]
     logits: Float[Array, "time batch actions"]
+    value: Float[Array, "time batch"]
     core: Any
 
 

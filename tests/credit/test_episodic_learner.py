@@ -1,4 +1,4 @@
-"""The episodic learner finds contributions that are known, and trusts itself no further."""
+"""The episodic method finds contributions that are known, and trusts itself no further."""
 
 import dataclasses
 
@@ -8,19 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.episodic.learner import EpisodicLearner
 from synthetic_returns.credit.episodic.state import return_over, sparsity_cost
+from synthetic_returns.credit.view import View
 from tests.credit.known_contributions import (
     KINDS,
     LENGTH,
     SMALL,
     TRUE,
     contributions,
+    episode_of,
     make_episodes,
     make_learner,
     predict,
     trained,
+    with_replay,
 )
 
 
@@ -30,7 +31,7 @@ def test_true_contributions_are_found():
     assert learner.state.trust > 0.8
     report = learner.report()
     assert report["explained_variance_open"] > 0.7
-    assert report["buffer_episodes"] == SMALL.slots
+    assert report["buffer_episodes"] == SMALL.replay.slots
 
 
 def test_noise_is_not_trusted():
@@ -59,15 +60,15 @@ def test_the_unit_of_reward_does_not_matter():
 
 def test_a_last_reward_far_from_all_others_has_a_mean_of_its_own():
     """Else most of the variance is between the two kinds of reward, and c has to wait for b."""
-    far = [Episode(e.observation, e.reward - 100 * np.eye(LENGTH, dtype=np.float32)[-1])
-           for e in make_episodes(0, 32)]  # fmt: skip
+    last = 100 * np.eye(LENGTH, dtype=np.float32)[-1]
+    far = [dataclasses.replace(e, reward=e.reward - last) for e in make_episodes(0, 32)]
     rewards = np.stack([episode.reward for episode in far])
-    told = make_learner(dataclasses.replace(SMALL, end=True, batch_size=512))
+    told = make_learner(with_replay(dataclasses.replace(SMALL, end=True), batch_size=512))
     told.learn(far)
     mean = told.state.reward_mean
     np.testing.assert_allclose(mean, [0, rewards[:, -1].mean()], rtol=0.01)
     assert told.state.reward_scale == pytest.approx(rewards[:, -1].std() / LENGTH**0.5, rel=0.2)
-    untold = make_learner(dataclasses.replace(SMALL, batch_size=512))
+    untold = make_learner(with_replay(batch_size=512))
     untold.learn(far)
     np.testing.assert_allclose(untold.state.reward_mean, [rewards.mean()], rtol=0.01)
     assert untold.state.reward_scale == pytest.approx(rewards.std(), rel=0.05)
@@ -85,27 +86,19 @@ def test_what_is_explained_of_last_rewards_is_reported():
 
 
 def test_thinned_episodes_share_the_credit_among_the_states_left_out():
-    """Pairs of equal states, of which one is kept: each is worth half of what a pair is."""
-    options = dataclasses.replace(SMALL, every=2)
-    learner = EpisodicLearner((KINDS,), 2 * LENGTH, options, key=jax.random.key(0))
+    """Of pairs of equal states one is kept: each is worth half of what a pair is."""
+    learner = make_learner(steps=2 * LENGTH, view=View(stride=2))
     for batch in range(60):
-        episodes = make_episodes(batch, 16, noise=0.1)
-        learner.learn(
-            Episode(np.repeat(e.observation, 2, axis=0), np.repeat(e.reward, 2) / 2)
-            for e in episodes
-        )
+        learner.learn(make_episodes(batch, 16, noise=0.1))
     np.testing.assert_allclose(contributions(learner), (TRUE - TRUE.mean()) / 2, atol=0.1)
-    assert learner.buffer.reward.shape[1] == LENGTH
-    states = jnp.zeros((5, 2, KINDS))
-    explanation = learner.state.explain(states, jnp.ones((5, 2), bool))
-    assert explanation.b.shape == explanation.g.shape == explanation.c.shape == (5, 2)
+    assert learner.buffer.max_steps == LENGTH
 
 
 def test_episodes_need_not_be_saved():
-    learner = trained(dataclasses.replace(SMALL, save_episodes=False), batches=2)
+    learner = trained(with_replay(save=False), batches=2)
     snapshot = learner.snapshot()
-    assert "observation" not in snapshot
-    other = make_learner(dataclasses.replace(SMALL, save_episodes=False, warmup=40))
+    assert "buffer" not in snapshot
+    other = make_learner(with_replay(save=False, warmup=40))
     other.restore(snapshot)
     assert len(other.buffer) == 0
     updates = int(other.state.updates)
@@ -129,9 +122,11 @@ def test_new_episodes_are_centred_as_the_model_was_trained():
     learner = make_learner(SMALL)
     for batch in range(60):
         learner.learn(make_episodes(batch, 16))
-    best = Episode(np.repeat(np.eye(KINDS, dtype=np.float32)[[TRUE.argmax()]], LENGTH, axis=0),
-                   np.eye(LENGTH, dtype=np.float32)[-1] * TRUE.max() * (LENGTH - 1))  # fmt: skip
-    learner.options = dataclasses.replace(SMALL, updates_per_episode=0.0)
+    best = episode_of(
+        np.repeat(np.eye(KINDS, dtype=np.float32)[[TRUE.argmax()]], LENGTH, axis=0),
+        np.eye(LENGTH, dtype=np.float32)[-1] * TRUE.max() * (LENGTH - 1),
+    )
+    learner.method = with_replay(updates_per_episode=0.0)
     before = float(learner.state.evidence[1])  # the mean square of predictions
     for _ in range(100):
         learner.learn([best] * 4)
@@ -143,9 +138,9 @@ def test_evidence_of_long_ago_counts_where_nothing_is_left_to_predict():
     """Episodes of a policy that makes no mistakes are alike, and say nothing about the model."""
     learner = trained(noise=0.1)
     before = float(learner.state.evidence[1])  # the mean square of predictions
-    learner.options = dataclasses.replace(SMALL, updates_per_episode=0.0)
+    learner.method = with_replay(updates_per_episode=0.0)
     kinds = np.ones(LENGTH, int)  # a sum close to the mean of all sums
-    usual = Episode(np.eye(KINDS, dtype=np.float32)[kinds], np.eye(LENGTH, dtype=np.float32)[-1])
+    usual = episode_of(np.eye(KINDS, dtype=np.float32)[kinds], np.eye(LENGTH, dtype=np.float32)[-1])
     for _ in range(400):
         learner.learn([usual])
     assert float(learner.state.evidence[1]) > 0.005 * before  # 0.98^400 would be 0.0003
@@ -158,7 +153,7 @@ def test_sparsity():
     for sparsity in (0.0, 0.3):
         options = dataclasses.replace(SMALL, sparsity=sparsity, trust=False)
         learner = trained(options, contribution=true, noise=1.0, batches=120)
-        c = np.asarray(learner.contributions(jnp.eye(KINDS)))
+        c = np.asarray(learner.method.of_states(learner.state, jnp.eye(KINDS)))
         noise[sparsity] = np.ptp(c[1:])
         assert c[0] - c[1:].mean() == pytest.approx(2, abs=0.3)
     assert noise[0.3] < 0.6 * noise[0.0]
@@ -167,8 +162,8 @@ def test_sparsity():
 @pytest.mark.parametrize("two_stage", [True, False])
 def test_two_stage(two_stage):
     """In two stages b is fitted as if there were no c."""
-    options = dataclasses.replace(
-        SMALL, gate="sigmoid", two_stage=two_stage, updates_per_episode=0.25
+    options = with_replay(
+        dataclasses.replace(SMALL, gate="sigmoid", two_stage=two_stage), updates_per_episode=0.25
     )
     heads = []
     for bias in (0.0, 5.0):
@@ -209,65 +204,37 @@ def updates(learner):
 
 
 def test_as_many_updates_as_the_episodes_are_worth():
-    learner = make_learner(dataclasses.replace(SMALL, updates_per_episode=0.4))
+    learner = make_learner(with_replay(updates_per_episode=0.4))
     for batch, total in enumerate([0, 1, 2, 2, 4]):  # 0.8, 1.6, 2.4, 2.4, 4.0 updates
         learner.learn(make_episodes(batch, [2, 2, 2, 0, 4][batch]))
         assert updates(learner) == total
 
 
-def test_a_snapshot_goes_on_like_the_original():
-    original = trained(batches=3)
-    snapshot = jax.tree.map(lambda x: jnp.array(x) if eqx.is_array(x) else x, original.snapshot())
-    snapshot |= {
-        name: np.array(snapshot[name]) for name in ("observation", "reward", "length", "seen")
-    }
-    copy = make_learner()
-    copy.restore(snapshot)
-    for learner in (original, copy):
-        learner.learn(make_episodes(77, 5))
-    assert copy.updates_owed == original.updates_owed
-    for a, b in zip(
-        jax.tree.leaves(original.snapshot()), jax.tree.leaves(copy.snapshot()), strict=True
-    ):
-        np.testing.assert_array_equal(a, b)
-
-
 def explains(learner, image):
-    states, valid = jnp.asarray(image)[:, None], jnp.ones((len(image), 1), bool)
-    return learner.state.explain(states, valid).r_hat
+    return learner.explain(episode_of(image, np.zeros(len(image)))).terms["r_hat"].values[:-1]
 
 
 def test_the_model_may_see_a_part_of_an_image_only():
-    options = dataclasses.replace(SMALL, rows=(1, 3), columns=(1, 2), warmup=1)
-    learner = EpisodicLearner((4, 2, 1), 6, options, key=jax.random.key(1))
+    view = View(rows=(1, 3), columns=(1, 2))
+    learner = make_learner(shape=(4, 2, 1), steps=6, view=view, seed=1)
     image = np.random.default_rng(0).normal(size=(6, 4, 2, 1)).astype(np.float32)
-    learner.learn([Episode(image, np.ones(6, np.float32))] * 4)
-    # Only what is seen is kept, and learned from.
-    np.testing.assert_array_equal(learner.buffer.observation[0], image[:, 1:3, 1:2])
+    learner.learn([episode_of(view.crop(image), np.ones(6, np.float32))] * 4)
     assert learner.state.updates > 0
-    # It may have been cut to that before.
-    learner.learn([Episode(image[:, 1:3, 1:2], np.ones(6, np.float32))])
-    np.testing.assert_array_equal(learner.buffer.observation[4], learner.buffer.observation[0])
     for row, column in np.ndindex(4, 2):
         changed = image.copy()
         changed[:, row, column] += 1
-        differs = np.any(explains(learner, changed) != explains(learner, image))
+        differs = np.any(
+            explains(learner, view.crop(changed)) != explains(learner, view.crop(image))
+        )
         assert differs == (row in (1, 2) and column == 1)
-    message = r"rows is \(1, 3\), columns is \(1, 2\).*shape \(2, 2, 1\).*within"
-    with pytest.raises(ValueError, match=message):
-        EpisodicLearner((2, 2, 1), 6, options, key=jax.random.key(1))
-    for name in ("rows", "columns"):
-        with pytest.raises(ValueError, match=rf"{name} is \(3, 1\)"):
-            dataclasses.replace(SMALL, **{name: (3, 1)})
 
 
 def test_the_model_may_see_changes_only():
-    options = dataclasses.replace(SMALL, changes=True)
-    learner = EpisodicLearner((2, 2, 3), 6, options, key=jax.random.key(1), dtype=np.uint8)
+    learner = make_learner(
+        shape=(2, 2, 3), steps=6, view=View(changes=True), seed=1, dtype=np.uint8
+    )
     image = np.random.default_rng(0).integers(0, 200, (6, 2, 2, 3)).astype(np.uint8)
     brighter = image + np.uint8(50)
     np.testing.assert_allclose(explains(learner, brighter), explains(learner, image), atol=1e-5)
     brighter[..., -1] = image[..., -1]
     assert np.any(np.abs(explains(learner, brighter) - explains(learner, image)) > 1e-3)
-    with pytest.raises(ValueError, match=r"shape \(2, 2, 1\).*at least 2 frames"):
-        EpisodicLearner((2, 2, 1), 6, options, key=jax.random.key(1))

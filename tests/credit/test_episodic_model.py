@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.episodic.options import EpisodicOptions
+from synthetic_returns.credit.episodic.method import Episodic
 from tests.credit.known_contributions import (
     KINDS,
     LENGTH,
@@ -48,7 +48,7 @@ def any_gradient(tree):
 def test_the_gate_opens_where_the_reward_is_uncertain():
     learner = trained(noise=0.5)
     episodes = list(make_episodes(1000, 20))
-    observation = jnp.asarray(np.stack([episode.observation for episode in episodes], axis=1))
+    observation = jnp.asarray(np.stack([e.observation[:-1] for e in episodes], axis=1))
     state = learner.state
     valid = jnp.ones(observation.shape[:2], bool)
     g = state.model.predict(observation, valid, state.gate_scale).g
@@ -153,4 +153,4 @@ def test_padding_teaches_nothing():
 
 def test_a_variance_gate_in_one_stage_is_refused():
     with pytest.raises(ValueError, match=r"variance.*two_stage is False.*use gate 'sigmoid'"):
-        EpisodicOptions(two_stage=False)
+        Episodic(two_stage=False)

@@ -14,6 +14,7 @@ from synthetic_returns.nn.networks import (
     MlpTorso,
     make_torso,
 )
+from synthetic_returns.nn.settings import TorsoSettings
 
 
 def key(seed=0):
@@ -48,7 +49,9 @@ def test_conv_torso_equals_the_convolutions_of_xla(shape, kernel, stride):
 
 
 def test_patches_do_not_overlap_and_bytes_are_scaled():
-    torso = make_torso((9, 8, 2), (4, 5), (8,), kernel=1, stride=1, patches=(4, 2), key=key())
+    torso = make_torso(
+        (9, 8, 2), TorsoSettings(channels=(4, 5), patches=(4, 2), sizes=(8,)), key=key()
+    )
     assert isinstance(torso, ConvTorso)
     images = jax.random.randint(key(1), (3, 9, 8, 2), 0, 256).astype(jnp.uint8)
     pixels = np.asarray(images, np.float64)[:, :8] / 255  # the ninth row fills no patch
@@ -66,7 +69,7 @@ def test_patches_do_not_overlap_and_bytes_are_scaled():
         want = np.maximum(want @ np.asarray(layer.weight).T + np.asarray(layer.bias), 0)
     np.testing.assert_allclose(torso(images), want, rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match=r"2 patches and 1 channels; give at most one"):
-        make_torso((8, 8, 1), (4,), (8,), kernel=1, stride=1, patches=(4, 2), key=key())
+        TorsoSettings(channels=(4,), patches=(4, 2))
 
 
 def test_mlp_torso_by_hand():
@@ -81,7 +84,7 @@ def test_mlp_torso_by_hand():
 @pytest.mark.parametrize("shape", [(6,), (5, 5, 2)])
 @pytest.mark.parametrize("batch", [(), (3,), (4, 3)])
 def test_torsos_work_on_any_leading_axes(shape, batch):
-    torso = make_torso(shape, (3,), (8,), kernel=2, stride=1, key=key())
+    torso = make_torso(shape, TorsoSettings(channels=(3,), sizes=(8,)), key=key())
     assert isinstance(torso, ConvTorso) == (len(shape) == 3)
     x = normal(1, *batch, *shape)
     flat = jnp.stack([torso(row) for row in x.reshape(-1, *shape)])
@@ -151,7 +154,7 @@ def test_one_unroll_of_20_equals_many_short_ones(length):
 
 @pytest.mark.parametrize(("lstm_size", "clock"), [(0, 0), (6, 0), (0, 12)])
 def test_learning_on_time_and_batch_equals_acting_step_by_step(lstm_size, clock):
-    torso = make_torso((5, 5, 2), (3,), (8,), kernel=2, stride=1, key=key())
+    torso = make_torso((5, 5, 2), TorsoSettings(channels=(3,), sizes=(8,)), key=key())
     network = AgentNetwork(
         torso, 8, lstm_size=lstm_size, clock=clock, policy_size=7, num_actions=4, key=key(1)
     )

@@ -1,6 +1,7 @@
 """The augmented reward, Eq. (reward_summation)."""
 
 import jax
+import numpy as np
 from jaxtyping import Array, Float
 
 from synthetic_returns.utils.checks import check_finite_number, check_shape
@@ -9,12 +10,12 @@ __all__ = ["augmented_reward"]
 
 
 def augmented_reward(
-    r_t: Float[Array, "*batch"],
-    c_t: Float[Array, "*batch"],
+    r_t: Float[Array | np.ndarray, "*batch"],
+    c_t: Float[Array | np.ndarray, "*batch"],
     *,
     alpha: float | Float[Array, ""],
     beta: float | Float[Array, ""],
-) -> Float[Array, "*batch"]:
+) -> Float[Array | np.ndarray, "*batch"]:
     """The reward that TD learning maximises: ``alpha * c(s_t) + beta * r_t``.
 
     Args:
@@ -26,4 +27,6 @@ def augmented_reward(
     check_finite_number("alpha", alpha)
     check_finite_number("beta", beta)
     check_shape("c_t", c_t, r_t.shape, "the shape of r_t")
-    return alpha * jax.lax.stop_gradient(c_t) + beta * r_t
+    if not isinstance(c_t, np.ndarray):  # which has no gradient to stop, and stays on the host
+        c_t = jax.lax.stop_gradient(c_t)
+    return alpha * c_t + beta * r_t

@@ -24,9 +24,11 @@ class EpisodeSpec:
       num_actions: actions are the integers below this; None where they are something else.
       action_shape: of one action.
       action_dtype: how actions are kept; None where they are not known.
+      has_policy: whether the log-probabilities and values of the agent are known.
       stride: how many steps of the task lie between two states.
       changes: whether the frames of an observation are to be seen as differences.
       kinds: for observations that are one of a few numbers, how many there are; else 0.
+      channels_first: whether the channels of an image come before its sides.
       scale: what brings observations to about 1, if the task says; bytes are always scaled.
       encoder: the user's own, from observations to features; None for one that suits.
     """
@@ -37,9 +39,11 @@ class EpisodeSpec:
     num_actions: int | None = None
     action_shape: tuple[int, ...] = ()
     action_dtype: Any = np.int32
+    has_policy: bool = False
     stride: int = 1
     changes: bool = False
     kinds: int = 0
+    channels_first: bool = False
     scale: np.ndarray | None = None
     encoder: Callable[[Array], Array] | None = None
 
@@ -51,6 +55,7 @@ class EpisodeSpec:
             observation_dtype=task.observation_dtype,
             max_steps=view.kept(task.episode_steps),
             num_actions=task.num_actions,
+            has_policy=True,
             stride=view.stride,
             changes=view.changes,
         )

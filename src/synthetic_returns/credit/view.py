@@ -3,6 +3,10 @@
 import dataclasses
 from typing import Any
 
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["View"]
@@ -72,3 +76,25 @@ class View:
     def kept(self, steps: int) -> int:
         """How many of so many states are kept."""
         return -(-steps // self.stride)
+
+    def thin(self, episodes: EpisodeBatch) -> EpisodeBatch:
+        """Every n-th state of whole episodes, and the terminal one; rewards are summed between."""
+        time, length = self.kept(episodes.reward.shape[0]), episodes.length
+        states = jnp.arange(time + 1, dtype=jnp.int32)[:, None] * self.stride
+        states = jnp.minimum(states, length[None])
+        earned = jnp.cumsum(episodes.reward, axis=0)
+        earned = jnp.concatenate([jnp.zeros_like(earned[:1]), earned])
+        rows = jnp.arange(len(length), dtype=jnp.int32)[None]
+
+        def at(x: Array | None, index: Int[Array, "time batch"]) -> Any:
+            return None if x is None else x[jnp.minimum(index, len(x) - 1), rows]
+
+        return EpisodeBatch(
+            observation=at(episodes.observation, states),
+            reward=at(earned, states[1:]) - at(earned, states[:-1]),
+            discount=at(episodes.discount, jnp.maximum(states[1:] - 1, 0)),
+            length=-(-length // self.stride),
+            action=at(episodes.action, states[:-1]),
+            log_prob=at(episodes.log_prob, states[:-1]),
+            value=at(episodes.value, states[:-1]),
+        )

@@ -17,6 +17,7 @@ from synthetic_returns.nn.clock import ClockCore, ClockState, clock_size
 from synthetic_returns.nn.convolution import convolve
 from synthetic_returns.nn.linear import affine
 from synthetic_returns.nn.lstm import LstmCore, LstmState
+from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 
 __all__ = ["AgentNetwork", "ConvTorso", "CoreState", "MlpTorso", "make_torso", "unit_scale"]
@@ -105,37 +106,25 @@ def unit_scale(observation: Shaped[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def make_torso(
-    observation_shape: Sequence[int],
-    channels: Sequence[int],
-    hidden: Sequence[int],
-    *,
-    kernel: int,
-    stride: int,
-    patches: Sequence[int] = (),
-    key: Key,
+    observation_shape: Sequence[int], settings: TorsoSettings, *, key: Key
 ) -> MlpTorso | ConvTorso:
-    """A ConvTorso for images if channels are given, else an MlpTorso.
+    """A ConvTorso for images if the settings name channels, else an MlpTorso.
 
     Args:
       observation_shape: shape of one observation.
-      channels: outputs of each convolution.
-      hidden: units of each dense layer.
-      kernel: side of the square kernels.
-      stride: of the convolutions.
-      patches: instead of kernel and stride, the side of the patches that each of the first layers
-        cuts its input into.
+      settings: the layers.
       key: consumed here.
     """
-    if channels and len(observation_shape) == 3:
-        others = len(channels) - len(patches)
-        if others < 0:
-            raise ValueError(
-                f"there are {len(patches)} patches and {len(channels)} channels; give at most one "
-                "for each layer."
-            )
-        windows = [*((side, side) for side in patches), *[(kernel, stride)] * others]
-        return ConvTorso(observation_shape, channels, hidden, windows=windows, key=key)
-    return MlpTorso(observation_shape, hidden, key=key)
+    if settings.channels and len(observation_shape) == 3:
+        others = len(settings.channels) - len(settings.patches)
+        windows = [
+            *((side, side) for side in settings.patches),
+            *[(settings.kernel, settings.stride)] * others,
+        ]
+        return ConvTorso(
+            observation_shape, settings.channels, settings.sizes, windows=windows, key=key
+        )
+    return MlpTorso(observation_shape, settings.sizes, key=key)
 
 
 CoreState = LstmState | ClockState | None

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.old_explanation import Explanation
+from synthetic_returns.credit.data.episode import Episode
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.wrappers.stream import StreamCredit
 
 __all__ = ["SYNTHETIC_RETURN", "TRUE_REWARD", "Credited"]
@@ -35,7 +35,7 @@ class Credited:
         self.credit.unfreeze()
 
     def explain(self, episode: Episode) -> Explanation:
-        """The synthetic return, gate, baseline and predicted reward of each state of an episode."""
+        """What the method says about each state of an episode, in named terms."""
         return self.credit.explain(episode)
 
     def recent_episodes(self) -> list[Episode]:

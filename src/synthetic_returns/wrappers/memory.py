@@ -2,33 +2,27 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
-from synthetic_returns.credit.episodic.options import EpisodicOptions
+from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.spec import EpisodeSpec
 
 __all__ = ["slots_that_fit"]
 
 FEWEST = 16  # episodes; a regression on fewer is not worth its cost
 
 
-def slots_that_fit(
-    memory_mb: float,
-    options: EpisodicOptions,
-    num_envs: int,
-    longest: int,
-    observation_shape: tuple[int, ...],
-    dtype: Any,
-) -> EpisodicOptions:
-    """The options with as many slots as fit, if they are fewer than those asked for."""
-    state_bytes = math.prod(observation_shape) * np.dtype(dtype).itemsize + 4  # and a reward
-    episode_mb = longest * state_bytes / 1e6
+def slots_that_fit(memory_mb: float, replay: Replay, num_envs: int, spec: EpisodeSpec) -> Replay:
+    """The replay with as many slots as fit, if they are fewer than those asked for."""
+    state_bytes = math.prod(spec.observation_shape) * np.dtype(spec.observation_dtype).itemsize
+    episode_mb = spec.max_steps * (state_bytes + 8) / 1e6  # and a reward and a discount
     slots = int(memory_mb / episode_mb) - num_envs  # every running episode takes one too
-    if slots < min(FEWEST, options.slots):
+    if slots < min(FEWEST, replay.slots):
         raise ValueError(
             f"memory_mb is {memory_mb:g}; {num_envs} running episodes and {FEWEST} finished ones "
-            f"of up to {longest} steps may take {(num_envs + FEWEST) * episode_mb:.0f} MB: raise "
-            "memory_mb, lower longest, or make observations smaller with observation_fn."
+            f"of up to {spec.max_steps} states may take {(num_envs + FEWEST) * episode_mb:.0f} MB: "
+            "raise memory_mb, lower max_episode_steps, or make observations smaller with "
+            "observation_fn or a view."
         )
-    return dataclasses.replace(options, slots=min(options.slots, slots))
+    return dataclasses.replace(replay, slots=min(replay.slots, slots))

@@ -1,12 +1,12 @@
 """What the wrappers keep of an observation: one array of fixed shape and type."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
-from gymnasium.vector.utils import create_empty_array
+from gymnasium.vector.utils import concatenate, create_empty_array
 
 __all__ = ["ObservationFormat", "observation_format"]
 
@@ -22,12 +22,14 @@ class ObservationFormat:
       dtype: small integers stay what they are, so that images take little memory.
       scale: what the encoder multiplies observations with, to bring them to about 1.
       kinds: for a Discrete space, the number of its values; else 0.
+      space: of a single environment.
       function: from a batch of observations to the array; None takes them as they are.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype
     scale: np.ndarray
+    space: Space
     kinds: int = 0
     start: int = 0
     function: ObservationFunction | None = None
@@ -45,6 +47,17 @@ class ObservationFormat:
             )
         return (array - self.start if self.kinds else array).astype(self.dtype, copy=False)
 
+    def final(self, observations: Sequence[Any], num_envs: int) -> np.ndarray:
+        """Single observations as an array; the function gets a whole batch, as it expects."""
+        filled = [*observations, *[observations[-1]] * (num_envs - len(observations))]
+        batch = concatenate(self.space, filled, create_empty_array(self.space, num_envs))
+        return self(batch)[: len(observations)]
+
+    @property
+    def channels_first(self) -> bool:
+        """Whether it looks like an image whose channels come first, as in frame stacks."""
+        return len(self.shape) == 3 and self.shape[0] < self.shape[-1]
+
 
 def observation_format(
     space: Space, num_envs: int, function: ObservationFunction | None
@@ -57,10 +70,10 @@ def observation_format(
       function: from a batch of observations to an array ``[num_envs, ...]``; None for none.
     """
     if function is not None:
-        return _format_of(function, function(create_empty_array(space, num_envs)), num_envs)
+        return _format_of(space, function, num_envs)
     if isinstance(space, spaces.Discrete):
         return ObservationFormat(
-            (), np.dtype(np.int32), np.ones((), np.float32), int(space.n), int(space.start)
+            (), np.dtype(np.int32), np.ones((), np.float32), space, int(space.n), int(space.start)
         )
     if isinstance(space, spaces.Box):
         dtype = _kept(space.dtype)
@@ -69,7 +82,7 @@ def observation_format(
         scale = 1 / np.where(useful, bound, 1.0)
         if np.all(scale == scale.flat[0]):
             scale = scale.flat[0]
-        return ObservationFormat(space.shape, dtype, np.asarray(scale, np.float32))
+        return ObservationFormat(space.shape, dtype, np.asarray(scale, np.float32), space)
     raise ValueError(
         f"the observation space is {space}; Box and Discrete are supported: pass "
         "observation_fn=..., a function from a batch of observations to an array [num_envs, ...], "
@@ -77,8 +90,8 @@ def observation_format(
     )
 
 
-def _format_of(function: ObservationFunction, example: Any, num_envs: int) -> ObservationFormat:
-    array = np.asarray(example)
+def _format_of(space: Space, function: ObservationFunction, num_envs: int) -> ObservationFormat:
+    array = np.asarray(function(create_empty_array(space, num_envs)))
     if array.ndim < 1 or len(array) != num_envs or array.dtype.kind not in "biuf":
         raise ValueError(
             f"observation_fn returned {array.dtype}{list(array.shape)} for a batch of {num_envs} "
@@ -88,7 +101,7 @@ def _format_of(function: ObservationFunction, example: Any, num_envs: int) -> Ob
     dtype = _kept(array.dtype)
     scale = 1 / 255 if dtype == np.uint8 and array.dtype != np.bool_ else 1.0  # bytes are pixels
     return ObservationFormat(
-        array.shape[1:], dtype, np.asarray(scale, np.float32), function=function
+        array.shape[1:], dtype, np.asarray(scale, np.float32), space, function=function
     )
 
 

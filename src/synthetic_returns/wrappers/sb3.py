@@ -33,13 +33,14 @@ class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
 
         Args:
           venv: the environment.
-          **settings: alpha, beta and the others that ``StreamCredit`` describes. ``longest`` is the
-            environment's time limit unless given, or 1,000 steps if it names none.
+          **settings: alpha, beta and the others that ``StreamCredit`` describes.
+            ``max_episode_steps`` is the environment's time limit unless given, or 1,000 steps if it
+            names none.
         """
         super().__init__(venv)
         limit = _time_limit(venv)
         if limit is not None:
-            settings.setdefault("longest", limit)
+            settings.setdefault("max_episode_steps", limit)
         self.credit = StreamCredit(
             venv.observation_space, venv.action_space, venv.num_envs, **settings
         )
@@ -60,7 +61,18 @@ class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
         """Receives what came of them; augments the rewards."""
         observation, reward, done, infos = self.venv.step_wait()
         # Where an episode is done, the observation already is the first of the next one.
-        augmented, c = self.credit.step(self._action, observation, reward, done, starts=done)
+        cut_off = np.array([info.get("TimeLimit.truncated", False) for info in infos])
+        augmented, c = self.credit.step(
+            self._action,
+            observation,
+            reward,
+            ended=done,
+            terminated=done & ~cut_off,
+            starts=done,
+            final={
+                int(row): infos[row].get("terminal_observation") for row in np.flatnonzero(done)
+            },
+        )
         infos = [
             info | {TRUE_REWARD: float(reward[i]), SYNTHETIC_RETURN: float(c[i])}
             for i, info in enumerate(infos)

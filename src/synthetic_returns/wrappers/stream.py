@@ -1,40 +1,43 @@
-"""Credit for a stream of steps: the core that all wrappers share."""
+"""Credit for environments that are stepped together: the core that all wrappers share."""
 
 import collections
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from gymnasium import Space, spaces
 from jaxtyping import Array
 
-from synthetic_returns.credit.episodes import Episode, EpisodeCutter
-from synthetic_returns.credit.episodic.learner import EpisodicLearner
-from synthetic_returns.credit.episodic.options import EpisodicOptions
-from synthetic_returns.credit.old_explanation import Explanation
-from synthetic_returns.utils.checks import check_finite_number, check_positive
-from synthetic_returns.wrappers.encoders import make_encoder
+from synthetic_returns.credit.data.episode import Episode, Segment
+from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.method import CreditMethod, Gives, Need
+from synthetic_returns.credit.registry import find_method
+from synthetic_returns.credit.reward_mix import RewardMix
+from synthetic_returns.credit.saved import load_driver, save_driver
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.credit.view import View
+from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.wrappers.memory import slots_that_fit
 from synthetic_returns.wrappers.observations import ObservationFunction, observation_format
-from synthetic_returns.wrappers.saved import load_learner, save_learner
 
 __all__ = ["Settings", "StreamCredit"]
 
-LONGEST = 1000  # steps of an episode, where the environment does not name a time limit
+MAX_EPISODE_STEPS = 1000  # where the environment does not name a time limit
 RECENT = 100  # finished episodes that are averaged over, and can be asked for
 
 
 class Settings(TypedDict, total=False):
     """The settings of a wrapper; ``StreamCredit`` says what they mean and what they are else."""
 
+    method: CreditMethod | str
     alpha: float
     beta: float
-    longest: int
-    options: EpisodicOptions | None
+    max_episode_steps: int
+    view: View
     encoder: Callable[[Array], Array] | None
     observation_fn: ObservationFunction | None
     learn_every: int
@@ -49,9 +52,9 @@ class StreamCredit:
     action continues; otherwise the next observation starts one, or the row waits for a reset.
 
     Attributes:
-      learner: the episodic learner.
+      driver: the credit method at work.
+      mix: how its credit and the environment's reward are put together.
       running: the rows whose episode the next action continues.
-      frozen: whether learning and recording are switched off.
     """
 
     def __init__(
@@ -60,10 +63,11 @@ class StreamCredit:
         action_space: Space,
         num_envs: int,
         *,
+        method: CreditMethod | str = "episodic",
         alpha: float = 1.0,
         beta: float = 1.0,
-        longest: int = LONGEST,
-        options: EpisodicOptions | None = None,
+        max_episode_steps: int = MAX_EPISODE_STEPS,
+        view: View | None = None,
         encoder: Callable[[Array], Array] | None = None,
         observation_fn: ObservationFunction | None = None,
         learn_every: int = 16,
@@ -76,71 +80,91 @@ class StreamCredit:
           observation_space: of one environment.
           action_space: of one environment.
           num_envs: how many there are.
-          alpha: weight of the synthetic return.
+          method: where credit comes from, by name or with settings of your own, for instance
+            ``Episodic(horizon=5)``. ``replay.updates_per_episode`` times ``replay.batch_size`` is
+            how many states it trains on for each one seen, and so what it costs.
+          alpha: weight of the credit.
           beta: weight of the environment's reward.
-          longest: the largest number of steps in an episode.
-          options: of the episodic learner; ``updates_per_episode`` times ``batch_size`` is how many
-            states it trains on for each one seen, and so what it costs.
+          max_episode_steps: the largest number of steps in an episode.
+          view: what the method sees of the observations; all unless given.
           encoder: an Equinox module, or any pytree that can be called, from observations with any
             leading axes to features; None chooses one by the shape of the observations.
           observation_fn: from a batch of observations to the array ``[num_envs, ...]`` that credit
             is given to; needed for Dict and other composed spaces.
           learn_every: finished episodes wait until there are so many and are then learned from
             together, never more than this in one step.
-          memory_mb: upper bound of the memory for episodes; where ``options.slots`` episodes of the
+          memory_mb: upper bound of the memory for episodes; where ``replay.slots`` episodes of the
             longest kind would not fit, fewer are kept.
           seed: of everything random.
         """
-        check_positive("longest", longest)
+        check_positive("max_episode_steps", max_episode_steps)
         check_positive("learn_every", learn_every)
-        self.alpha, self.beta = alpha, beta
-        options = EpisodicOptions() if options is None else options
-        _check_options(options)
-        self._observed = observation_format(observation_space, num_envs, observation_fn)
-        shape, dtype = self._observed.shape, self._observed.dtype
-        options = slots_that_fit(memory_mb, options, num_envs, longest, shape, dtype)
-        encoder_key, learner_key = jax.random.split(jax.random.key(seed))
-        if encoder is None:
-            encoder = make_encoder(self._observed, options, key=encoder_key)
-        self.learner = EpisodicLearner(
-            shape, longest, options, key=learner_key, dtype=dtype, encoder=encoder
-        )
-        remedy = f"make the wrapper with longest={2 * longest}, or whatever the longest episode is"
-        self._cutter = EpisodeCutter(shape, dtype, num_envs, longest, remedy)
-        self._learn_every = learn_every
-        self._waiting: collections.deque[Episode] = collections.deque(maxlen=options.slots)
-        self.frozen = False
-        self.running = np.zeros(num_envs, bool)
-        self._recorded = np.zeros(num_envs, bool)  # rows whose episode is recorded from its start
-        self._state = np.zeros((num_envs, *shape), dtype)
-        # Actions are only kept to be looked at; composed ones are left out.
+        method, view = _usable(method), view or View()
+        self.mix = RewardMix(alpha=alpha, beta=beta)
+        self._observed = observed = observation_format(observation_space, num_envs, observation_fn)
+        if observed.channels_first and (view.rows or view.columns or view.changes):
+            raise ValueError(
+                f"the view looks at {view} and observations have shape {observed.shape}, channels "
+                "first; a view crops images whose channels come last: move the axis in "
+                "observation_fn."
+            )
+        # Composed actions cannot be kept.
         simple = (spaces.Discrete, spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary)
         self._keeps_actions = isinstance(action_space, simple)
-        self._actions: list[list[np.ndarray]] = [[] for _ in range(num_envs)]
+        numbered = isinstance(action_space, spaces.Discrete) and action_space.start == 0
+        spec = EpisodeSpec(
+            observation_shape=view.shape(observed.shape),
+            observation_dtype=observed.dtype,
+            max_steps=view.kept(max_episode_steps),
+            num_actions=int(action_space.n) if numbered else None,
+            action_shape=(action_space.shape or ()) if self._keeps_actions else (),
+            action_dtype=action_space.dtype if self._keeps_actions else None,
+            stride=view.stride,
+            changes=view.changes,
+            kinds=observed.kinds,
+            channels_first=observed.channels_first,
+            scale=observed.scale,
+            encoder=encoder,
+        )
+        replay = slots_that_fit(memory_mb, method.replay, num_envs, spec)
+        self.driver: CreditDriver[None] = CreditDriver(
+            dataclasses.replace(method, replay=replay),
+            spec,
+            view,
+            max_episode_steps=max_episode_steps,
+            num_envs=num_envs,
+            learn_every=learn_every,
+            recent=RECENT,
+            key=jax.random.key(seed),
+        )
+        for recorder in self.driver.recorders:
+            recorder.remedy = (
+                f"make the wrapper with max_episode_steps={2 * max_episode_steps}, or whatever the "
+                "longest episode is"
+            )
+        self.running = np.zeros(num_envs, bool)
+        self._first = np.zeros(num_envs, bool)
+        self._state = np.zeros((num_envs, *observed.shape), observed.dtype)
         self._returns = np.zeros(num_envs)
         self._recent_returns: collections.deque[float] = collections.deque(maxlen=RECENT)
-        self._recent: collections.deque[Episode] = collections.deque(maxlen=RECENT)
-        self._use_learned()
 
     @property
     def alpha(self) -> float:
-        """Weight of the synthetic return."""
-        return self._alpha
+        """Weight of the credit."""
+        return self.mix.alpha
 
     @alpha.setter
     def alpha(self, value: float) -> None:
-        check_finite_number("alpha", value)
-        self._alpha = float(value)
+        self.mix = dataclasses.replace(self.mix, alpha=value)
 
     @property
     def beta(self) -> float:
         """Weight of the environment's reward."""
-        return self._beta
+        return self.mix.beta
 
     @beta.setter
     def beta(self, value: float) -> None:
-        check_finite_number("beta", value)
-        self._beta = float(value)
+        self.mix = dataclasses.replace(self.mix, beta=value)
 
     def begin(self, observation: Any, rows: np.ndarray | None = None) -> None:
         """Starts episodes in all rows, or in some; what was running there is forgotten."""
@@ -154,8 +178,11 @@ class StreamCredit:
         action: Any,
         observation: Any,
         reward: np.ndarray,
+        *,
         ended: np.ndarray,
+        terminated: np.ndarray,
         starts: np.ndarray,
+        final: Mapping[int, Any],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Takes in one step of all rows.
 
@@ -164,151 +191,144 @@ class StreamCredit:
           observation: what came of it; the first observation of an episode where one starts.
           reward: the environment's.
           ended: where an episode ended, for whatever reason.
-          starts: where the observation is the first of an episode. If an episode also ended there,
-            its last observation is not needed: no later reward can depend on it.
+          terminated: where it ended for good, and was not cut off.
+          starts: where the observation is the first of an episode.
+          final: by row, the last observation of an episode that ended where another one starts, if
+            it is known.
 
         Returns:
-          The augmented reward and the synthetic return. The latter is 0 where no state was
-          arrived in: where the episode ended, and on steps that only start one.
+          The augmented reward and the credit. The latter is 0 where no state was arrived in: where
+          the episode ended, and on steps that only start one.
         """
         reward = np.asarray(reward)
         stepped, ended = self.running, ended & self.running
-        self._record(action, reward, stepped, ended)
+        self._check_rewards(reward, stepped)
         state = self._observed(observation)
-        arrived = stepped & ~ended
-        c = np.where(arrived, self._contributions(state), np.float32(0))
-        if not np.all(np.isfinite(c)):
-            row = int(np.flatnonzero(~np.isfinite(c))[0])
-            raise ValueError(
-                f"the synthetic return in environment {row} is {c[row]}; it must be finite: look "
-                "for observations that are not or are very large, or lower options.learning_rate."
-            )
-        self._state = state
-        self.running = arrived
+        arrived = self._arrived(state, ended, final)
+        credit = self._follow(action, arrived, reward, stepped, ended, terminated, starts)
+        self._returns[stepped] += reward[stepped]
+        self._recent_returns.extend(self._returns[ended].tolist())
+        self._state, self._first = state, starts & ~stepped
+        self.running = stepped & ~ended
         self._begin(starts)
-        self._learn()
         kind = reward.dtype if reward.dtype.kind == "f" else np.dtype(np.float64)
-        return (self.alpha * c + self.beta * reward).astype(kind), c
+        return self.mix.augmented(reward, credit, ended).astype(kind), credit
 
     def explain(self, episode: Episode) -> Explanation:
-        """What the model says about every state of an episode, as arrays over time.
+        """What the method says about every state of an episode, the terminal one included.
 
         Args:
           episode: for instance one of ``recent_episodes()``.
         """
-        observation = np.asarray(episode.observation, self._observed.dtype)
-        if observation.shape[1:] != self._observed.shape or not len(observation):
+        shape, states = self.driver.spec.observation_shape, np.shape(episode.observation)
+        if states[1:] != shape or states[:1] != (len(episode) + 1,) or not len(episode):
             raise ValueError(
-                f"the episode's observations have shape {observation.shape}, the first axis time; "
-                f"they must have shape (steps, *{self._observed.shape}), as in recent_episodes()."
+                f"the episode's observations have shape {states}, the first axis time; they must "
+                f"have shape (steps + 1, *{shape}), here {len(episode)} steps, as in "
+                "recent_episodes()."
             )
-        valid = jnp.ones((len(observation), 1), bool)
-        explanation = _explain(self.learner.state, jnp.asarray(observation)[:, None], valid)
-        return jax.tree.map(lambda x: x[:, 0], explanation)
+        return self.driver.explain(episode)
 
     def recent_episodes(self) -> list[Episode]:
         """The episodes that ended last, at most 100, oldest first."""
-        return list(self._recent)
+        return list(self.driver.recent)
 
     def freeze(self) -> None:
         """Switches learning and recording off, for evaluation."""
-        self.frozen = True
-        self._recorded[:] = False
+        self.driver.freeze()
 
     def unfreeze(self) -> None:
         """Goes on learning, from the episodes that start from now on."""
-        self.frozen = False
+        self.driver.unfreeze()
 
     def save(self, path: str | Path) -> None:
         """Writes all that was learned, and the episodes to learn from, to one file."""
-        save_learner(Path(path), self.learner)
+        save_driver(Path(path), self.driver)
 
     def load(self, path: str | Path) -> None:
         """Goes on from what ``save`` wrote; episodes that are running stay as they are."""
-        load_learner(Path(path), self.learner)
-        self._waiting.clear()
-        self._use_learned()
+        load_driver(Path(path), self.driver)
 
     def report(self) -> dict[str, float]:
         """Figures to log: how well rewards are predicted, and the true returns."""
-        report = {name: float(value) for name, value in self.learner.report().items()}
         returns = self._recent_returns
-        report["episodes"] = float(self.learner.buffer.seen)
-        report["true_return"] = float(np.mean(returns)) if returns else float("nan")
-        return report
+        return self.driver.report() | {
+            "episodes": float(self.driver.buffer.seen),
+            "true_return": float(np.mean(returns)) if returns else float("nan"),
+        }
 
     def _begin(self, rows: np.ndarray) -> None:
-        if not rows.any():
-            return
         self.running = self.running | rows
-        self._recorded[rows] = not self.frozen
-        self._cutter.length[rows] = 0
+        self._first = self._first | rows
         self._returns[rows] = 0
-        for row in np.flatnonzero(rows):
-            self._actions[row] = []
 
-    def _record(
-        self, action: Any, reward: np.ndarray, stepped: np.ndarray, ended: np.ndarray
-    ) -> None:
-        """Adds the states that were left, and the rewards of leaving them, to their episodes."""
+    def _arrived(
+        self, state: np.ndarray, ended: np.ndarray, final: Mapping[int, Any]
+    ) -> np.ndarray:
+        """The states that were arrived in; the terminal ones where an episode ended."""
+        known = [row for row in final if ended[row] and final[row] is not None]
+        if not known:
+            return state
+        arrived = state.copy()
+        arrived[known] = self._observed.final([final[row] for row in known], len(ended))
+        return arrived
+
+    def _follow(
+        self,
+        action: Any,
+        arrived: np.ndarray,
+        reward: np.ndarray,
+        stepped: np.ndarray,
+        ended: np.ndarray,
+        terminated: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """The credit of one step of all rows: a segment of one transition."""
+        segment = Segment(
+            observation=self.driver.view.crop(np.stack([self._state, arrived])),
+            first=np.stack([self._first, starts & ~stepped]),
+            last=np.stack([~stepped, ended]),
+            reward=reward[None].astype(np.float32),
+            discount=np.where(ended & terminated, np.float32(0), np.float32(1))[None],
+            action=np.asarray(action)[None] if self._keeps_actions else None,
+        )
+        ((_, credit),) = self.driver.follow(segment, None)
+        c = np.asarray(credit.reward)[0]
+        if not np.all(np.isfinite(c)):
+            row = int(np.flatnonzero(~np.isfinite(c))[0])
+            raise ValueError(
+                f"the credit in environment {row} is {c[row]}; it must be finite: look for "
+                "observations that are not or are very large, or lower the method's learning_rate."
+            )
+        return c
+
+    def _check_rewards(self, reward: np.ndarray, stepped: np.ndarray) -> None:
         flawed = np.flatnonzero(stepped & ~np.isfinite(reward))
         if len(flawed):
             raise ValueError(
                 f"the reward of environment {flawed[0]} is {reward[flawed[0]]}; it must be finite: "
                 "find where the environment produces it."
             )
-        self._returns[stepped] += reward[stepped]
-        self._recent_returns.extend(self._returns[ended].tolist())
-        rows = np.flatnonzero(stepped & self._recorded)
-        self._cutter.append(rows, self._state[rows], reward[rows])
-        if self._keeps_actions:
-            for row in rows:
-                self._actions[row].append(action[row])
-        for row in np.flatnonzero(ended & self._recorded):
-            episode = self._cutter.finish(row)
-            if self._keeps_actions:
-                episode = Episode(episode.observation, episode.reward, np.array(self._actions[row]))
-            self._waiting.append(episode)
-            self._recent.append(episode)
-
-    def _learn(self) -> None:
-        if self.frozen or len(self._waiting) < self._learn_every:
-            return
-        self.learner.learn([self._waiting.popleft() for _ in range(self._learn_every)])
-        self._use_learned()
-
-    def _use_learned(self) -> None:
-        """Takes what c needs out of the learner; handing over all of it on each step is slow."""
-        state = eqx.tree_at(lambda s: s.optimizer, self.learner.state, None)
-        arrays, rest = eqx.partition(state, eqx.is_array)
-        self._parameters, structure = jax.tree.flatten(arrays)  # lists are faster to hand over
-        if not hasattr(self, "_contribution"):  # what is no array never changes
-
-            def contribution(parameters: list[Array], observation: Array) -> Array:
-                state = eqx.combine(jax.tree.unflatten(structure, parameters), rest)
-                return state.contribution(observation)
-
-            self._contribution = jax.jit(contribution)
-
-    def _contributions(self, state: np.ndarray) -> np.ndarray:
-        return np.asarray(self._contribution(self._parameters, state))
 
 
-_explain = eqx.filter_jit(lambda state, observation, valid: state.explain(observation, valid))
-
-
-def _check_options(options: EpisodicOptions) -> None:
-    """Refuses what is not done to the episodes of a wrapper, instead of leaving it out."""
-    remedies = {
-        "rows": "cut the observations in observation_fn",
-        "columns": "cut the observations in observation_fn",
-        "changes": "take the differences of frames in observation_fn",
-        "truncated_reward": "change the last reward in a wrapper of your own, below this one",
-    }
-    for name, remedy in remedies.items():
-        value = getattr(options, name)
-        if value is not None and value is not False:
-            raise ValueError(
-                f"options.{name} is {value}; a wrapper takes observations and rewards as they "
-                f"are: leave it out, and {remedy}."
-            )
+def _usable(method: CreditMethod | str) -> CreditMethod:
+    """The method, if a wrapper can use it."""
+    if isinstance(method, str):
+        method = find_method(method)()  # pyright: ignore
+    if not isinstance(method, CreditMethod):
+        raise ValueError(
+            f"the credit method {getattr(method, 'name', method)!r} is trained with the agent, "
+            "which a wrapper does not see: choose one that learns from episodes, such as "
+            "'episodic'."
+        )
+    if Need.WHOLE_EPISODES in method.needs:
+        raise ValueError(
+            f"the credit method {method.name!r} needs complete episodes; a wrapper has to pay at "
+            "every step: choose a method that gives credit as steps arrive."
+        )
+    if method.gives is not Gives.REWARD:
+        raise ValueError(
+            f"the credit method {method.name!r} gives {method.gives}; a wrapper can change "
+            "rewards only: choose a method that gives rewards."
+        )
+    return method

@@ -33,14 +33,15 @@ class SyntheticReturnsVectorWrapper(Credited, VectorWrapper):
         Args:
           env: the vector environment.
           autoreset_mode: how it starts new episodes; None takes what its metadata says.
-          **settings: alpha, beta and the others that ``StreamCredit`` describes. ``longest`` is the
-            environment's time limit unless given, or 1,000 steps if it names none.
+          **settings: alpha, beta and the others that ``StreamCredit`` describes.
+            ``max_episode_steps`` is the environment's time limit unless given, or 1,000 steps if it
+            names none.
         """
         super().__init__(env)
         self._mode = _autoreset_mode(env, autoreset_mode)
         limit = env.spec.max_episode_steps if env.spec is not None else None
         if limit is not None:
-            settings.setdefault("longest", limit)
+            settings.setdefault("max_episode_steps", limit)
         self.credit = StreamCredit(
             env.single_observation_space, env.single_action_space, env.num_envs, **settings
         )
@@ -67,7 +68,16 @@ class SyntheticReturnsVectorWrapper(Credited, VectorWrapper):
             AutoresetMode.SAME_STEP: ended,
             AutoresetMode.DISABLED: np.zeros_like(stepped),
         }[self._mode]
-        augmented, c = self.credit.step(actions, observation, reward, ended, starts)
+        found = info.get("_final_obs", np.zeros_like(stepped))
+        augmented, c = self.credit.step(
+            actions,
+            observation,
+            reward,
+            ended=ended,
+            terminated=terminated,
+            starts=starts,
+            final={int(row): info["final_obs"][row] for row in np.flatnonzero(found)},
+        )
         info = info | {
             TRUE_REWARD: reward,
             f"_{TRUE_REWARD}": np.ones(self.num_envs, bool),

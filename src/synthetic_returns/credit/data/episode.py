@@ -9,6 +9,8 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 __all__ = ["Episode", "EpisodeBatch", "Segment"]
 
+AnyArray = Array | np.ndarray  # segments are recorded on the host and credited on the device
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episode:
@@ -84,21 +86,21 @@ class Segment(eqx.Module):
       value: what the agent expected in each source state.
     """
 
-    observation: Shaped[Array, "states batch *shape"]
-    first: Bool[Array, "states batch"]
-    last: Bool[Array, "states batch"]
-    reward: Float[Array, "time batch"]
-    discount: Float[Array, "time batch"]
-    action: Shaped[Array, "time batch *action"] | None = None
-    log_prob: Float[Array, "time batch"] | None = None
-    value: Float[Array, "time batch"] | None = None
+    observation: Shaped[AnyArray, "states batch *shape"]
+    first: Bool[AnyArray, "states batch"]
+    last: Bool[AnyArray, "states batch"]
+    reward: Float[AnyArray, "time batch"]
+    discount: Float[AnyArray, "time batch"]
+    action: Shaped[AnyArray, "time batch *action"] | None = None
+    log_prob: Float[AnyArray, "time batch"] | None = None
+    value: Float[AnyArray, "time batch"] | None = None
 
     @property
-    def valid(self) -> Bool[Array, "time batch"]:
+    def valid(self) -> Bool[AnyArray, "time batch"]:
         """Which transitions stay within an episode."""
         return ~self.last[:-1]
 
     @property
-    def arrived(self) -> Shaped[Array, "time batch *shape"]:
+    def arrived(self) -> Shaped[AnyArray, "time batch *shape"]:
         """The destination states."""
         return self.observation[1:]

@@ -1,69 +1,71 @@
 """The episodic method: state-associative learning on whole episodes, with a model of its own."""
 
 import dataclasses
-from typing import ClassVar, Literal
+from typing import Any, ClassVar
 
-from synthetic_returns.credit.method import CreditMethod
-from synthetic_returns.nn.settings import TorsoSettings
-from synthetic_returns.utils.checks import check_positive
+import jax
+from jaxtyping import Array, Float, Shaped
+
+from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
+from synthetic_returns.credit.episodic.settings import EpisodicSettings
+from synthetic_returns.credit.episodic.state import EpisodicState, examine, train
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.method import Assignment, Metrics
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.types import Key
 
 __all__ = ["Episodic"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Episodic(CreditMethod):
-    """The named choices of the episodic learner; each can be switched off on its own."""
+class Episodic(EpisodicSettings):
+    """State-associative learning as a regression on a buffer of whole episodes.
+
+    The model has an encoder of its own and learns beside the agent, so that it can look at every
+    episode several times; the agent is paid c of each state that it arrives in.
+    """
 
     name: ClassVar[str] = "episodic"
     summary: ClassVar[str] = "c, g and b of the paper, trained on whole episodes beside the agent"
     reference: ClassVar[str] = "ours, after Raposo et al. 2021"
 
-    centred: bool = True
-    """Sum c minus its mean, so that the regression is not dominated by the mean of c."""
-    encoder_gradient: bool = True
-    """Let the error of the memory term shape the encoder; the paper detaches stored states."""
-    gate: Literal["sigmoid", "variance", "end"] = "variance"
-    """sigmoid: learned with the rest (the paper). variance: open where the current state leaves
-    the reward uncertain. end: open at the last step, for tasks that pay for what was done there."""
-    sparsity: float = 0.3
-    """Cost of the mean size of c: a state contributes nothing unless the rewards say so."""
-    time_features: bool = True
-    """Tell g and b how long the episode has lasted."""
-    two_stage: bool = True
-    """Fit b to the reward and c to what b leaves; the variance gate needs it."""
-    standardise: bool = True
-    """Measure rewards in running standard deviations from their running mean."""
-    horizon: int = 1
-    """Rewards that the target is the sum of, from that of this step on. 1 is the paper's target;
-    more are for tasks in which a state matters by ending the episode before later costs."""
-    trust: bool = True
-    """Scale the credit by how far predictions held on episodes that were not yet trained on."""
-    current: Literal["state", "time"] = "state"
-    """What g and b see: the current state, and the time if they are told it; or the time alone,
-    for tasks whose observations show what has been earned so far: a b that reads it there leaves
-    nothing for c to explain."""
-    end: bool = False
-    """Tell g and b which step is the last one, for tasks that pay all at the end but do not show
-    when that is. They are used in hindsight only, so they may know."""
+    def init(self, spec: EpisodeSpec, key: Key) -> EpisodicState:
+        """Draws the parameters."""
+        return EpisodicState.init(spec, self, key)
 
-    encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
-    """From observations to features."""
-    head_sizes: tuple[int, ...] = (64,)
-    """Hidden units of c, b and g."""
-    learning_rate: float = 1e-3
-    """Step size of Adam."""
+    def learn(
+        self, state: EpisodicState, episodes: EpisodeBatch, key: Key
+    ) -> tuple[EpisodicState, Metrics]:
+        """One step of the regression."""
+        del key
+        return train(state, episodes)
 
-    init = learn = assign = explain = None  # type: ignore  # on their way
+    def examine(self, state: EpisodicState, episodes: EpisodeBatch) -> EpisodicState:
+        """Compares predictions with new episodes: the trust."""
+        return examine(state, episodes)
 
-    def __post_init__(self) -> None:
-        check_positive("horizon", self.horizon)
-        if self.current == "time" and not self.time_features:
-            raise ValueError(
-                "current is 'time' and time_features is False; g and b would see nothing: set "
-                "current to 'state', or time_features to True."
-            )
-        if self.gate == "variance" and not self.two_stage:
-            raise ValueError(
-                "gate is 'variance' and two_stage is False; the variance gate measures what b "
-                "leaves and so needs two stages: use gate 'sigmoid' for a single stage."
-            )
+    def assign(
+        self, state: EpisodicState, carry: None, segment: Segment
+    ) -> tuple[Assignment, None]:
+        """C of each state arrived in."""
+        return Assignment(reward=state.contribution(segment.arrived)), carry
+
+    def explain(self, state: EpisodicState, episodes: EpisodeBatch) -> Explanation:
+        """c, g, b and the predicted reward."""
+        return state.explain(episodes)
+
+    def of_states(
+        self, state: EpisodicState, observation: Shaped[Array, "batch *shape"]
+    ) -> Float[Array, "batch"]:
+        """C of any states."""
+        return state.contribution(observation)
+
+    def report(self, state: EpisodicState) -> Metrics:
+        """The trust, and how well last rewards are explained where they are told apart."""
+        report: dict[str, Any] = {"trust": state.trust}
+        if state.final is not None:
+            report |= {
+                "explained_by_c": state.explained_by_c,
+                "explained_final": state.explained_final,
+            }
+        return jax.lax.stop_gradient(report)

@@ -9,8 +9,12 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from synthetic_returns.agents.optimizers import steady_adam
+from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.episodic.model import EpisodicModel, last_valid
-from synthetic_returns.credit.old_explanation import Explanation
+from synthetic_returns.credit.episodic.settings import EpisodicSettings
+from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.types import Key
 from synthetic_returns.utils.averages import explained_variance, masked_mean
 
 __all__ = ["EpisodicState", "examine", "return_over", "sparsity_cost", "train"]
@@ -54,10 +58,29 @@ class EpisodicState(eqx.Module):
     at_stake: Float[Array, ""]
     final: Float[Array, "4"] | None = None
 
+    @classmethod
+    def init(cls, spec: EpisodeSpec, settings: EpisodicSettings, key: Key) -> "EpisodicState":
+        """Draws the parameters."""
+        model = EpisodicModel(spec, settings, key=key)
+        return cls(
+            model=model,
+            optimizer=steady_adam(settings.learning_rate).init(eqx.filter(model, eqx.is_array)),
+            reward_mean=jnp.zeros(2 if settings.end else 1),
+            reward_variance=jnp.ones(()),
+            c_mean=jnp.zeros(()),
+            c_rest=jnp.zeros(()),
+            gate_scale=jnp.ones(()),
+            updates=jnp.zeros((), jnp.int32),
+            examined=jnp.zeros((), jnp.int32),
+            evidence=jnp.zeros(2),
+            at_stake=jnp.zeros(()),
+            final=jnp.zeros(4) if settings.end else None,
+        )
+
     @property
     def reward_scale(self) -> Float[Array, ""]:
         """The unit in which the model measures rewards."""
-        if not self.model.options.standardise:
+        if not self.model.settings.standardise:
             return jnp.ones(())
         return jnp.sqrt(jnp.maximum(self.reward_variance, 1e-6))
 
@@ -67,9 +90,9 @@ class EpisodicState(eqx.Module):
         A last reward like Skiing's, far from all others, would else make up most of the variance,
         and b take long to learn what a mean says.
         """
-        if not self.model.options.standardise:
+        if not self.model.settings.standardise:
             return jnp.zeros(valid.shape)
-        if not self.model.options.end:
+        if not self.model.settings.end:
             return jnp.full(valid.shape, self.reward_mean[0])
         return jnp.where(last_valid(valid), self.reward_mean[1], self.reward_mean[0])
 
@@ -86,7 +109,7 @@ class EpisodicState(eqx.Module):
         It is the slope of the regression of the residual on the prediction: 0 for predictions
         that are noise, 1 for true ones, however much else is unpredictable.
         """
-        if not self.model.options.trust:
+        if not self.model.settings.trust:
             return jnp.ones(())
         return jnp.clip(self.evidence[0] / jnp.maximum(self.evidence[1], 1e-12), 0, 1)
 
@@ -106,47 +129,45 @@ class EpisodicState(eqx.Module):
         mean, square, _, left = self.final
         return 1 - left / jnp.maximum(square - jnp.square(mean), 1e-12)
 
-    def explain(
-        self,
-        observation: Shaped[Array, "time batch *observation"],
-        valid: Bool[Array, "time batch"],
-    ) -> Explanation:
-        """What the model says about every step of a batch of episodes.
-
-        If it was trained on every n-th state, g, b and the predicted reward are those of the next n
-        steps together.
-        """
-        every = self.model.options.every
-        kept = self.model.options.seen(observation[::every])
-        prediction = self.model.predict(kept, valid[::every], self.gate_scale, self.c_mean)
-        b = prediction.b * self.reward_scale + self.usual_reward(valid[::every])
+    def explain(self, episodes: EpisodeBatch) -> Explanation:
+        """What the model says about every state of a batch of episodes."""
+        states = episodes.observation
+        # A terminal state is not left: it stands behind the last prediction.
+        valid = jnp.concatenate([episodes.valid, jnp.zeros_like(episodes.valid[:1])])
+        prediction = self.model.predict(states, valid, self.gate_scale, self.c_mean)
+        b = prediction.b * self.reward_scale + self.usual_reward(valid)
         r_hat = b + prediction.memory * self.reward_scale
-        g, b, r_hat = (jnp.repeat(x, every, axis=0)[: len(valid)] for x in (prediction.g, b, r_hat))
-        return Explanation(c=self.contribution(observation), g=g, b=b, r_hat=r_hat)
+        horizon = self.model.settings.horizon
+        next_reward = "next reward" if horizon == 1 else f"next {horizon} rewards"
+        return Explanation(
+            terms={
+                "c": Term(self.contribution(states), "synthetic return c"),
+                "g": Term(prediction.g, "gate g", kind="gate", about="leaving"),
+                "b": Term(b, f"baseline b of the {next_reward}", about="leaving"),
+                "r_hat": Term(r_hat, f"predicted {next_reward}", about="leaving"),
+            },
+            credit="c",
+        )
 
     def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """The synthetic return of each state, in units of reward, scaled by trust."""
-        c = self.model.contribution(self.model.options.seen(observation))
-        if self.model.options.centred:
+        c = self.model.contribution(observation)
+        if self.model.settings.centred:
             c = c - self.c_rest
         # A state that was trained on stands for those that were left out.
-        unit = self.reward_scale * self.trust / self.model.options.every
+        unit = self.reward_scale * self.trust / self.model.stride
         return jax.lax.stop_gradient(c * unit)
 
 
-@eqx.filter_jit(donate="all")
 def train(
-    state: EpisodicState,
-    observation: Shaped[Array, "time batch *observation"],
-    reward: Float[Array, "time batch"],
-    length: Int[Array, "batch"],
+    state: EpisodicState, episodes: EpisodeBatch
 ) -> tuple[EpisodicState, dict[str, Float[Array, ""]]]:
     """One update on a batch of episodes."""
-    valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
-    reward = return_over(reward, state.model.options.horizon)
+    observation, valid = episodes.source, episodes.valid
+    reward = return_over(episodes.reward, state.model.settings.horizon)
     track = functools.partial(_track, count=state.updates)
     kinds = [valid]
-    if state.model.options.end:
+    if state.model.settings.end:
         kinds = [valid & ~last_valid(valid), last_valid(valid)]
     mean = track(state.reward_mean, jnp.stack([masked_mean(reward, kind) for kind in kinds]))
     state = eqx.tree_at(lambda s: s.reward_mean, state, mean)
@@ -157,26 +178,26 @@ def train(
     def loss(model: EpisodicModel):
         prediction = model.predict(observation, valid, state.gate_scale)
         residual = target - prediction.b
-        if model.options.two_stage:
+        if model.settings.two_stage:
             left = jax.lax.stop_gradient(residual)
             total = masked_mean(jnp.square(residual), valid)
             total += masked_mean(jnp.square(left - prediction.memory), valid)
         else:
             left = residual
             total = masked_mean(jnp.square(residual - prediction.memory), valid)
-        if model.options.gate == "variance":
+        if model.settings.gate == "variance":
             miss = (prediction.variance - jnp.square(left)) / state.gate_scale
             total += masked_mean(jnp.square(miss), valid)
-        if model.options.sparsity:
+        if model.settings.sparsity:
             apart = prediction.c - jax.lax.stop_gradient(prediction.c_rest)
             cost = sparsity_cost(apart)
-            total += model.options.sparsity * masked_mean(cost, valid)
-        if model.options.centred:
+            total += model.settings.sparsity * masked_mean(cost, valid)
+        if model.settings.centred:
             total += jnp.square(prediction.c_mean)  # else nothing keeps the mean of c in place
         return total, prediction
 
     grads, prediction = eqx.filter_grad(loss, has_aux=True)(state.model)
-    updates, optimizer = steady_adam(state.model.options.learning_rate).update(
+    updates, optimizer = steady_adam(state.model.settings.learning_rate).update(
         grads, state.optimizer
     )
     variance = jnp.where(valid, prediction.variance, 0)
@@ -206,16 +227,10 @@ def train(
     return state, metrics
 
 
-@eqx.filter_jit(donate="all")
-def examine(
-    state: EpisodicState,
-    observation: Shaped[Array, "time batch *observation"],
-    reward: Float[Array, "time batch"],
-    length: Int[Array, "batch"],
-) -> EpisodicState:
+def examine(state: EpisodicState, episodes: EpisodeBatch) -> EpisodicState:
     """Compares predictions with episodes that were not trained on yet."""
-    valid = jnp.arange(reward.shape[0], dtype=jnp.int32)[:, None] < length[None]
-    reward = return_over(reward, state.model.options.horizon)
+    observation, valid = episodes.source, episodes.valid
+    reward = return_over(episodes.reward, state.model.settings.horizon)
     # Centred by what training centred with: new episodes are not like the buffer's mixture.
     prediction = state.model.predict(observation, valid, state.gate_scale, state.c_mean)
     residual = state.standardised(reward, valid) - prediction.b

@@ -3,14 +3,27 @@
 import dataclasses
 from typing import ClassVar, Literal
 
-from synthetic_returns.credit.auxiliary import AuxiliaryMethod
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod, AuxiliaryOutcome
+from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.credit.paper.association import associate
+from synthetic_returns.credit.paper.memory import EpisodicMemory, memory_sum, remember
+from synthetic_returns.credit.paper.sa_model import StateAssociativeModel
+from synthetic_returns.types import Key
 
 __all__ = ["Paper"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Paper(AuxiliaryMethod):
-    """Eq. (basic_arch) with an episodic memory of the agent's features."""
+    """Eq. (basic_arch) with an episodic memory of the agent's features.
+
+    ``c``, ``g`` and ``b`` are heads on the agent's torso, trained by its optimiser on its unrolls;
+    the memory holds the features of all states of the running episode.
+    """
 
     name: ClassVar[str] = "paper"
     summary: ClassVar[str] = "c, g and b on the agent's features, trained in its own update"
@@ -28,4 +41,80 @@ class Paper(AuxiliaryMethod):
     sizes: tuple[int, ...] = (256, 256)
     """Hidden units of c and b; g has the first of these layers."""
 
-    init = start = learn = remember = explain = of_states = None  # type: ignore  # on their way
+    def init(self, feature_size: int, hidden_size: int, key: Key) -> StateAssociativeModel:
+        """Draws the parameters of c, g and b."""
+        return StateAssociativeModel(
+            feature_size,
+            hidden_size if self.current == "core" else feature_size,
+            contribution_layers=self.sizes,
+            gate_layers=self.sizes[:1],
+            baseline_layers=self.sizes,
+            key=key,
+        )
+
+    def start(self, num_envs: int, feature_size: int, max_episode_steps: int) -> EpisodicMemory:
+        """An empty memory."""
+        return EpisodicMemory.empty(num_envs, self.capacity or max_episode_steps, feature_size)
+
+    def learn(
+        self, model: StateAssociativeModel, memory: EpisodicMemory, states: AgentStates
+    ) -> AuxiliaryOutcome:
+        """The reward of leaving each state, predicted from the states before it."""
+        association = associate(
+            model,
+            memory,
+            states.features[:-1],
+            states.first[:-1],
+            states.reward,
+            current=self._current(states)[:-1],
+            valid=~states.last[:-1],
+            two_stage=self.two_stage,
+            check=False,
+        )
+        c_last = jax.lax.stop_gradient(model.contribution(states.features[-1:]))
+        return AuxiliaryOutcome(
+            loss=self.cost * association.loss,
+            reward=jnp.concatenate([association.c_t[1:], c_last]),
+            memory=association.memory,
+            metrics=association.metrics,
+        )
+
+    def remember(
+        self,
+        memory: EpisodicMemory,
+        features: Float[Array, "states batch features"],
+        first: Bool[Array, "states batch"],
+    ) -> EpisodicMemory:
+        """The memory after an unroll; its last state is the first of the next."""
+        return remember(memory, features[:-1], first[:-1])
+
+    def explain(self, model: StateAssociativeModel, states: AgentStates) -> Explanation:
+        """c, g, b and the predicted reward."""
+        current = self._current(states)
+        c, g, b = (
+            model.contribution(states.features),
+            model.gate(current),
+            model.baseline(current),
+        )
+        time, batch = c.shape
+        empty, none_before = jnp.zeros((batch, self.capacity or time)), jnp.zeros(batch, jnp.int32)
+        c_sum_tm1 = memory_sum(empty, c, states.first, none_before)
+        return Explanation(
+            terms={
+                "c": Term(c, "synthetic return c"),
+                "g": Term(g, "gate g", kind="gate", about="leaving"),
+                "b": Term(b, "baseline b of the next reward", about="leaving"),
+                "r_hat": Term(g * c_sum_tm1 + b, "predicted next reward", about="leaving"),
+            },
+            credit="c",
+        )
+
+    def of_states(
+        self, model: StateAssociativeModel, features: Float[Array, "batch features"]
+    ) -> Float[Array, "batch"]:
+        """C of any states."""
+        return model.contribution(features)
+
+    def _current(self, states: AgentStates) -> Float[Array, "states batch size"]:
+        """What g and b see."""
+        return states.hidden if self.current == "core" else states.features

@@ -1,7 +1,7 @@
-"""What an episodic learner knows, as one file.
+"""What a driver knows, as one file.
 
-A NumPy archive: a header that describes the learner, the leaves of its state under their names,
-and the episodes of its buffer one after another, without the padding.
+A NumPy archive: a header that describes the method and its episodes, the leaves of its state under
+their names, and the episodes of its buffer one after another, without the padding.
 """
 
 import importlib.metadata
@@ -14,46 +14,49 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from synthetic_returns.credit.episodic.learner import EpisodicLearner
+from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.utils.files import RunError, replacing
 
-__all__ = ["load_learner", "save_learner"]
+__all__ = ["load_driver", "save_driver"]
 
-FORMAT = 1
+FORMAT = 2
 
 # What has to agree, and how to make it agree.
 _REMEDIES = {
+    "method": "make the wrapper with method={there!r}",
     "observation_shape": "wrap an environment with the observations that it was saved with",
     "observation_dtype": "wrap an environment with the observations that it was saved with",
-    "longest": "make the wrapper with longest={there}",
-    "slots": "make the wrapper with EpisodicOptions(slots={there}) and enough memory_mb",
+    "max_steps": "make the wrapper with max_episode_steps={there}",
+    "slots": "make the wrapper with a method whose replay has slots={there}, and enough memory_mb",
 }
 
 
-def save_learner(path: Path, learner: EpisodicLearner) -> None:
+def save_driver(path: Path, driver: CreditDriver) -> None:
     """Writes a file, whole or not at all."""
-    buffer = learner.buffer
-    held = np.arange(buffer.reward.shape[1])[None] < buffer.length[:, None]
-    arrays = {f"state{name}": np.asarray(x) for name, x in _leaves(learner).items()}
+    buffer = driver.buffer
+    arrays = {f"state{name}": np.asarray(x) for name, x in _leaves(driver).items()}
     arrays |= {
-        "header": np.array(json.dumps(_header(learner))),
-        "updates_owed": np.array(learner.updates_owed),
-        "seed": np.array(learner.seed),
+        "header": np.array(json.dumps(_header(driver))),
+        "updates": np.array(driver.updates),
+        "updates_owed": np.array(driver.updates_owed),
+        "seed": np.array(driver.seed),
         "seen": buffer.seen,
         "length": buffer.length,
-        "observation": buffer.observation[held],
-        "reward": buffer.reward[held],
+    }
+    arrays |= {
+        f"buffer/{name}": array[_held(array, buffer.length, name)]
+        for name, array in buffer.arrays.items()
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
-def load_learner(path: Path, learner: EpisodicLearner) -> None:
-    """Brings a learner of the same shapes to the saved state; checks before it changes anything."""
+def load_driver(path: Path, driver: CreditDriver) -> None:
+    """Brings a driver of the same shapes to the saved state; checks before it changes anything."""
     arrays = _read(path)
-    _check_header(path, json.loads(str(arrays["header"])), _header(learner))
-    template = _leaves(learner)
+    _check_header(path, json.loads(str(arrays["header"])), _header(driver))
+    template = _leaves(driver)
     names = {f"state{name}": name for name in template}
     for name in sorted(names.keys() | {name for name in arrays if name.startswith("state")}):
         there = str(arrays[name].shape) if name in arrays else "missing"
@@ -61,43 +64,52 @@ def load_learner(path: Path, learner: EpisodicLearner) -> None:
         if there != here:
             raise RunError(
                 f"{path} belongs to another model: {name} is {there} in the file and {here} here; "
-                "make the wrapper with the options and the encoder that it was saved with."
+                "make the wrapper with the method and the encoder that it was saved with."
             )
 
     def loaded(tree_path: Any, leaf: Any) -> Any:
         name = f"state{jax.tree_util.keystr(tree_path)}"
         return jnp.array(arrays[name]) if name in names else leaf
 
-    learner.state = jax.tree_util.tree_map_with_path(loaded, learner.state)
-    learner.updates_owed = float(arrays["updates_owed"])
-    learner.seed = int(arrays["seed"])
-    buffer = learner.buffer
-    buffer.seen, buffer.length = arrays["seen"], arrays["length"]
-    held = np.arange(buffer.reward.shape[1])[None] < buffer.length[:, None]
-    for name in ("observation", "reward"):
-        kept = np.zeros_like(getattr(buffer, name))
-        kept[held] = arrays[name]
-        setattr(buffer, name, kept)
+    kept = {}
+    for name, array in driver.buffer.arrays.items():
+        kept[name] = np.zeros_like(array)
+        kept[name][_held(array, arrays["length"], name)] = arrays[f"buffer/{name}"]
+    driver.seed = int(arrays["seed"])
+    driver.restore(
+        {
+            "state": jax.tree_util.tree_map_with_path(loaded, driver.state),
+            "updates": int(arrays["updates"]),
+            "updates_owed": float(arrays["updates_owed"]),
+            "buffer": kept | {"length": arrays["length"], "seen": arrays["seen"]},
+        }
+    )
 
 
-def _leaves(learner: EpisodicLearner) -> dict[str, Any]:
+def _held(array: np.ndarray, length: np.ndarray, name: str) -> np.ndarray:
+    """Where a buffer's array holds anything: one more state than steps."""
+    return (
+        np.arange(array.shape[1])[None] < (length + (length > 0) * (name == "observation"))[:, None]
+    )
+
+
+def _leaves(driver: CreditDriver) -> dict[str, Any]:
     return {
         jax.tree_util.keystr(path): leaf
-        for path, leaf in jax.tree_util.tree_leaves_with_path(learner.state)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(driver.state)
         if isinstance(leaf, jax.Array)
     }
 
 
-def _header(learner: EpisodicLearner) -> dict[str, Any]:
-    buffer = learner.buffer
-    slots, longest, *shape = buffer.observation.shape
+def _header(driver: CreditDriver) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": importlib.metadata.version("synthetic-returns"),
-        "observation_shape": shape,
-        "observation_dtype": str(buffer.observation.dtype),
-        "longest": longest,
-        "slots": slots,
+        "method": driver.method.name,
+        "observation_shape": list(driver.spec.observation_shape),
+        "observation_dtype": str(np.dtype(driver.spec.observation_dtype)),
+        "max_steps": driver.buffer.max_steps,
+        "slots": driver.buffer.slots,
     }
 
 

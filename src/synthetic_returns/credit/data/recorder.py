@@ -1,0 +1,148 @@
+"""Running episodes: recorded step by step from a stream, handed over when they end."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from synthetic_returns.credit.data.episode import Episode, Segment
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.credit.view import View
+from synthetic_returns.utils.checks import check_positive
+
+__all__ = ["Ended", "EpisodeRecorder"]
+
+UNSEEN = -1  # the length of a running episode whose beginning is not known
+REMEDY = "raise the task's episode_steps"
+OPTIONAL = ("action", "log_prob", "value")
+
+
+class Ended(NamedTuple):
+    """An episode that has ended.
+
+    Attributes:
+      row: in which environment.
+      at: the transition of the segment that ended it.
+      steps: how many it took, before it was thinned.
+      episode: what is kept of it.
+    """
+
+    row: int
+    at: int
+    steps: int
+    episode: Episode
+
+
+class EpisodeRecorder:
+    """Puts the episodes of a batch of environments together from consecutive segments.
+
+    This is where a view thins episodes and replaces the rewards of those that were cut off. An
+    episode whose first step was not seen is left out.
+    """
+
+    def __init__(self, spec: EpisodeSpec, view: View, num_envs: int, max_episode_steps: int):
+        """Allocates room for the running episodes.
+
+        Args:
+          spec: of the episodes, as the view shows them.
+          view: what is kept of them.
+          num_envs: number of environments.
+          max_episode_steps: the largest number of steps in an episode, before it is thinned.
+        """
+        check_positive("max_episode_steps", max_episode_steps)
+        self.remedy = REMEDY
+        self._max_episode_steps, self._view = max_episode_steps, view
+        steps = (num_envs, spec.max_steps)
+        self._arrays: dict[str, np.ndarray] = {
+            "observation": np.zeros(
+                (num_envs, spec.max_steps + 1, *spec.observation_shape), spec.observation_dtype
+            ),
+            "reward": np.zeros(steps, np.float32),
+            "discount": np.zeros(steps, np.float32),
+            "length": np.full(num_envs, UNSEEN, np.int32),
+        }
+        if spec.action_dtype is not None:
+            self._arrays["action"] = np.zeros((*steps, *spec.action_shape), spec.action_dtype)
+        if spec.has_policy:
+            self._arrays["log_prob"] = np.zeros(steps, np.float32)
+            self._arrays["value"] = np.zeros(steps, np.float32)
+
+    @property
+    def length(self) -> np.ndarray:
+        """Steps of each running episode so far; -1 where its beginning was not seen."""
+        return self._arrays["length"]
+
+    def record(self, segment: Segment) -> Iterator[Ended]:
+        """Takes in a segment of numpy arrays; gives the episodes that ended in it."""
+        view, length = self._view, self.length
+        observation, first, last = segment.observation, segment.first, segment.last
+        reward = np.asarray(segment.reward)
+        if view.truncated_reward is not None:
+            truncated = np.asarray(last[1:]) & (np.asarray(segment.discount) > 0)
+            reward = np.where(truncated, np.float32(view.truncated_reward), reward)
+        of_steps = {"reward": reward, "discount": segment.discount}
+        of_states = {
+            name: x
+            for name in OPTIONAL
+            if name in self._arrays and (x := getattr(segment, name)) is not None
+        }
+        for t in range(len(reward)):
+            length[first[t]] = 0
+            rows = np.flatnonzero(~last[t] & (length != UNSEEN))
+            self._append(
+                rows,
+                {name: x[t, rows] for name, x in of_steps.items()},
+                {"observation": observation[t, rows]}
+                | {name: x[t, rows] for name, x in of_states.items()},
+            )
+            for row in rows[last[t + 1, rows]]:
+                steps = int(length[row])
+                yield Ended(int(row), t, steps, self._finish(row, observation[t + 1, row]))
+
+    def forget(self) -> None:
+        """The running episodes will not go on: what comes next belongs to others."""
+        self.length[:] = UNSEEN
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The running episodes, in the arrays that are written to from now on."""
+        return dict(self._arrays)
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        """Goes on from a snapshot."""
+        self._arrays = dict(snapshot)
+
+    def _append(
+        self, rows: np.ndarray, of_steps: dict[str, np.ndarray], of_states: dict[str, np.ndarray]
+    ) -> None:
+        """Adds a state of each row, what was done there, and what came of it."""
+        length = self.length[rows]
+        if np.any(length >= self._max_episode_steps):
+            raise ValueError(
+                f"an episode is longer than {self._max_episode_steps} steps, the most that there "
+                f"is room for; {self.remedy}."
+            )
+        self.length[rows] += 1
+        if self._view.stride == 1:
+            for name, x in (of_steps | of_states).items():
+                self._arrays[name][rows, length] = x
+            return
+        index, between = np.divmod(length, self._view.stride)
+        kept = between == 0
+        for name, x in of_states.items():
+            self._arrays[name][rows[kept], index[kept]] = x[kept]
+        so_far = self._arrays["reward"][rows, index]
+        self._arrays["reward"][rows, index] = np.where(kept, 0, so_far) + of_steps["reward"]
+        so_far = self._arrays["discount"][rows, index]
+        self._arrays["discount"][rows, index] = np.where(kept, 1, so_far) * of_steps["discount"]
+
+    def _finish(self, row: Any, terminal: np.ndarray) -> Episode:
+        """The episode of a row; the next one starts from nothing."""
+        kept = self._view.kept(int(self.length[row]))
+        self._arrays["observation"][row, kept] = terminal
+        self.length[row] = 0
+        fields = {
+            name: array[row, : kept + (name == "observation")].copy()
+            for name, array in self._arrays.items()
+            if name != "length"
+        }
+        return Episode(stride=self._view.stride, **fields)

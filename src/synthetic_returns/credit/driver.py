@@ -1,0 +1,303 @@
+"""The driver of a credit method: from streams of steps to the credit of every transition.
+
+It follows running episodes, keeps the finished ones, trains the method on them and asks it for
+credit. All engines and all wrappers use this one. Terminal states earn nothing, for any method:
+that is seen to here.
+"""
+
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from synthetic_returns.credit.data.buffer import EpisodeBuffer, bucket, padded
+from synthetic_returns.credit.data.episode import Episode, Segment
+from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.hindsight import Hindsight
+from synthetic_returns.credit.method import Assignment, CreditMethod, Need
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.credit.view import View
+from synthetic_returns.types import Key
+
+__all__ = ["CreditDriver"]
+
+EXAMINED_STATES = 10_000  # at once, at most: episodes of images may end in many places together
+FIELDS = {Need.ACTIONS: "action", Need.LOG_PROBS: "log_prob", Need.VALUES: "value"}
+
+Item = TypeVar("Item")
+
+
+class CreditDriver(Generic[Item]):
+    """A credit method at work.
+
+    Attributes:
+      method: which one.
+      state: what it has learned.
+      buffer: the finished episodes that it learns from.
+      recent: the episodes that ended last, as the method sees them.
+      frozen: whether recording and learning are switched off.
+    """
+
+    def __init__(
+        self,
+        method: CreditMethod,
+        spec: EpisodeSpec,
+        view: View,
+        *,
+        max_episode_steps: int,
+        num_envs: int,
+        streams: int = 1,
+        learn_every: int | None = None,
+        recent: int = 0,
+        key: Key,
+    ):
+        """Draws the parameters and reserves the memory.
+
+        Args:
+          method: the method.
+          spec: of the episodes, as the view shows them.
+          view: what the method sees of them.
+          max_episode_steps: the longest episode, before it is thinned.
+          num_envs: environments of each stream.
+          streams: batches of environments that are followed, each on its own.
+          learn_every: finished episodes wait until there are so many, and are then learned from
+            together, never more than this at once; None learns from whatever has ended.
+          recent: how many finished episodes are kept to be looked at.
+          key: consumed here.
+        """
+        _check_needs(method, spec)
+        init_key, sample_key = jax.random.split(key)
+        self.method, self.view, self.spec = method, view, spec
+        self.state = method.init(spec, init_key)
+        self._fields = [FIELDS[need] for need in FIELDS if need in method.needs]
+        self.buffer = EpisodeBuffer(spec, method.replay.slots, self._fields)
+        self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
+        self.updates = 0
+        self.updates_owed = 0.0
+        self.frozen = False
+        self._learn_every = learn_every
+        self._waiting: collections.deque[Episode] = collections.deque(maxlen=method.replay.slots)
+        self.recent: collections.deque[Episode] = collections.deque(maxlen=recent)
+        self._metrics: dict[str, Float[Array, ""]] = {}
+        self._num_envs = num_envs
+        self.recorders = [
+            EpisodeRecorder(spec, view, num_envs, max_episode_steps) for _ in range(streams)
+        ]
+        self._in_hindsight = Need.WHOLE_EPISODES in method.needs
+        self._held: list[Hindsight[Item]] = [
+            Hindsight(method.gives, num_envs, spec.num_actions) for _ in range(streams)
+        ]
+        self._carries = [method.start(self.state, num_envs) for _ in range(streams)]
+        self._assign = _compiled(method, self.state)
+        self._use_learned()
+
+    def follow(
+        self, segment: Segment, item: Item, stream: int = 0
+    ) -> list[tuple[Item, Assignment]]:
+        """Takes in a segment: learns from the episodes that end in it, and gives its credit.
+
+        Args:
+          segment: what happened, as the view shows it; its last state is the first of the next.
+          item: what the credit is for; given back with it.
+          stream: whose environments these are.
+
+        Returns:
+          The items whose credit is known. Of a method that needs complete episodes, these are
+          earlier ones: an item waits until all episodes in it have ended.
+        """
+        on_host = jax.tree.map(np.asarray, segment)
+        ended: list[Ended] = []
+        if not self.frozen or self._in_hindsight:
+            ended = list(self.recorders[stream].record(on_host))
+        if not self.frozen:
+            episodes = [one.episode for one in ended]
+            self._waiting.extend(episodes)
+            self.recent.extend(episodes)
+            enough = len(self._waiting) if self._learn_every is None else self._learn_every
+            if len(self._waiting) >= enough:
+                self.learn([self._waiting.popleft() for _ in range(enough)])
+        if self._in_hindsight:
+            held = self._held[stream]
+            held.add(len(on_host.reward), item)
+            for one in ended:
+                held.settle(one, self._credit_of(one.episode), self.view.stride)
+            return held.release(self.recorders[stream].length)
+        credit, self._carries[stream] = self._assign(
+            self._parameters, self._carries[stream], segment
+        )
+        return [(item, credit)]
+
+    def learn(self, episodes: Sequence[Episode]) -> None:
+        """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
+        if not episodes:
+            return
+        max_steps, replay = self.buffer.max_steps, self.method.replay
+        together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
+        for start in range(0, len(episodes), together):
+            some = padded(episodes[start : start + together], max_steps, self._fields)
+            self.state = _examine(self.method, self.state, some)
+        rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
+        for episode in episodes:
+            self.buffer.add(episode, rng)
+        if len(self.buffer) >= min(replay.warmup, self.buffer.slots):
+            self.updates_owed += replay.updates_per_episode * len(episodes)
+        while self.updates_owed >= 1:
+            self.updates_owed -= 1
+            batch = self.buffer.sample(replay.batch_size, rng)
+            draw = np.uint32([self.seed, self.updates])
+            self.state, self._metrics = _learn(self.method, self.state, batch, draw)
+            self.updates += 1
+        self._use_learned()
+
+    def explain(self, episode: Episode) -> Explanation:
+        """What the method says about every state of an episode, as the view shows it."""
+        batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
+        explanation = _explain(self.method, self.state, batch)
+        explanation = jax.tree.map(lambda x: x[: len(episode) + 1, 0], explanation)
+        # Terminal states earn nothing.
+        return eqx.tree_at(lambda e: e.paid, explanation, explanation.paid.at[-1].set(0))
+
+    def forget(self, stream: int) -> list[Item]:
+        """The running episodes of a stream will not go on; gives the items that waited for them."""
+        self.recorders[stream].forget()
+        self._carries[stream] = self.method.start(self.state, self._num_envs)
+        return self._held[stream].forget()
+
+    def freeze(self) -> None:
+        """Switches recording and learning off, for evaluation."""
+        self.frozen = True
+        for recorder in self.recorders:
+            recorder.forget()
+
+    def unfreeze(self) -> None:
+        """Goes on learning, from the episodes that start from now on."""
+        self.frozen = False
+
+    def report(self) -> dict[str, float]:
+        """Diagnostics: of the last update, of the state, and of the memory that episodes take."""
+        report = self._metrics | dict(self.method.report(self.state))
+        return {name: float(x) for name, x in report.items()} | {
+            "buffer_episodes": float(len(self.buffer)),
+            "buffer_mb": self.buffer.bytes / 1e6,
+        }
+
+    def snapshot(self, *, running: bool = True) -> dict[str, Any]:
+        """All that changes while learning, as a pytree of fixed shapes.
+
+        Args:
+          running: with the running episodes, of a single stream. They are of use only where the
+            environments that they run in are saved too.
+        """
+        snapshot: dict[str, Any] = {
+            "state": self.state,
+            "updates": self.updates,
+            "updates_owed": self.updates_owed,
+        }
+        if self.method.replay.save:
+            buffer = self.buffer
+            snapshot["buffer"] = buffer.arrays | {"length": buffer.length, "seen": buffer.seen}
+        if running:
+            (recorder,), (carry,) = self.recorders, self._carries
+            snapshot |= {"running": recorder.snapshot(), "carry": carry}
+        return snapshot
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Goes on from a snapshot."""
+        self.state = snapshot["state"]
+        self.updates, self.updates_owed = snapshot["updates"], snapshot["updates_owed"]
+        if "buffer" in snapshot:
+            arrays = dict(snapshot["buffer"])
+            self.buffer.length, self.buffer.seen = arrays.pop("length"), arrays.pop("seen")
+            self.buffer.arrays = arrays
+        if "running" in snapshot:
+            self.recorders[0].restore(snapshot["running"])
+            self._carries[0] = snapshot["carry"]
+        self._waiting.clear()
+        self._use_learned()
+
+    def _credit_of(self, episode: Episode) -> Assignment:
+        """The credit of one complete episode, ``[T, 1]``."""
+        batch = padded([episode], self.buffer.max_steps, self._fields)
+        time = jnp.arange(batch.observation.shape[0], dtype=jnp.int32)[:, None]
+        whole = Segment(
+            observation=batch.observation,
+            first=time == 0,
+            last=time >= batch.length[None],
+            reward=batch.reward,
+            discount=batch.discount,
+            action=batch.action,
+            log_prob=batch.log_prob,
+            value=batch.value,
+        )
+        credit, _ = self._assign(self._parameters, self.method.start(self.state, 1), whole)
+        return jax.tree.map(lambda x: np.asarray(x)[: len(episode)], credit)
+
+    def _use_learned(self) -> None:
+        """Takes the arrays out of the state; handing over all of it on each call is slow."""
+        self._parameters = jax.tree.leaves(eqx.filter(self.state, eqx.is_array))
+
+
+def _compiled(method: CreditMethod, state: Any) -> Callable[..., tuple[Assignment, Any]]:
+    """The method's ``assign``, as a function of the arrays of its state.
+
+    What is no array never changes.
+    """
+    arrays, rest = eqx.partition(state, eqx.is_array)
+    structure = jax.tree.structure(arrays)
+
+    def assign(parameters: list[Array], carry: Any, segment: Segment) -> tuple[Assignment, Any]:
+        state = eqx.combine(jax.tree.unflatten(structure, parameters), rest)
+        credit, carry = method.assign(state, carry, segment)
+        return jax.lax.stop_gradient(_earned(credit, segment)), carry
+
+    return jax.jit(assign)
+
+
+def _earned(credit: Assignment, segment: Segment) -> Assignment:
+    """Nothing is earned by arriving in a terminal state, or in another episode.
+
+    No later reward can depend on a terminal state, so nothing is ever learned about it.
+    """
+    outside = segment.last[1:] | segment.last[:-1]
+    reward, advantage = credit.reward, credit.advantage
+    return Assignment(
+        reward=None if reward is None else jnp.where(outside, 0, reward),
+        advantage=None
+        if advantage is None
+        else jnp.where(segment.last[:-1][..., None], 0, advantage),
+    )
+
+
+def _check_needs(method: CreditMethod, spec: EpisodeSpec) -> None:
+    missing = []
+    if Need.ACTIONS in method.needs and spec.num_actions is None:
+        missing.append("actions that are numbered")
+    if {Need.LOG_PROBS, Need.VALUES} & method.needs and not spec.has_policy:
+        missing.append("the agent's probabilities and values")
+    if missing:
+        raise ValueError(
+            f"the credit method {method.name!r} needs {' and '.join(missing)}, which are not known "
+            "here: choose a method that does without (synthetic-returns credit lists them)."
+        )
+
+
+@eqx.filter_jit(donate="all-except-first")
+def _learn(method: CreditMethod, state: Any, batch: Any, draw: np.ndarray) -> tuple[Any, Any]:
+    seed, count = draw
+    return method.learn(state, batch, jax.random.fold_in(jax.random.key(seed), count))
+
+
+@eqx.filter_jit
+def _explain(method: CreditMethod, state: Any, batch: Any) -> Explanation:
+    return method.explain(state, batch)
+
+
+@eqx.filter_jit(donate="all-except-first")
+def _examine(method: CreditMethod, state: Any, batch: Any) -> Any:
+    return method.examine(state, batch)

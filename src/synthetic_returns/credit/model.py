@@ -1,0 +1,152 @@
+"""A credit method with what it has learned, ready to be asked about episodes."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Shaped
+
+from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
+from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.method import CreditMethod, Gives, Need
+from synthetic_returns.credit.view import View
+from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.types import TimeStep
+
+__all__ = ["AuxiliaryCredit", "Credit", "EpisodeCredit", "Played"]
+
+
+class Played(eqx.Module):
+    """Whole episodes, one in each column from FIRST to LAST; what comes after means nothing.
+
+    Attributes:
+      timestep: ``[T + 1, B]``.
+      action: what was done in each state but the last, where that is known.
+      log_prob: how likely that was.
+      value: what the agent expected.
+    """
+
+    timestep: TimeStep
+    action: Int[Array, "time batch"] | None = None
+    log_prob: Float[Array, "time batch"] | None = None
+    value: Float[Array, "time batch"] | None = None
+
+
+class EpisodeCredit(eqx.Module):
+    """A method that learns from episodes.
+
+    Attributes:
+      state: what it has learned.
+      method: which one.
+      view: what it sees.
+    """
+
+    state: Any
+    method: CreditMethod = eqx.field(static=True)
+    view: View = eqx.field(static=True)
+
+    def explain(self, played: Played) -> Explanation:
+        """What the method says about every state of whole episodes."""
+        timestep = played.timestep
+        ended = jnp.cumsum(timestep.last, axis=0, dtype=jnp.int32) > 0
+        running = ~ended[:-1]
+        whole = EpisodeBatch(
+            observation=self.view.crop(timestep.observation),
+            reward=jnp.where(running, timestep.reward[1:], 0),
+            discount=jnp.where(running, timestep.discount[1:], 0),
+            length=jnp.sum(running, axis=0, dtype=jnp.int32),
+            action=played.action,
+            log_prob=played.log_prob,
+            value=played.value,
+        )
+        if self.view.stride == 1:
+            explanation = self.method.explain(self.state, whole)
+        else:
+            explanation = self._spread(
+                self.method.explain(self.state, self.view.thin(whole)), whole
+            )
+        # Terminal states earn nothing.
+        return _with_credit(explanation, jnp.where(timestep.last, 0, explanation.paid))
+
+    def of_states(self, observation: Shaped[Array, "batch *shape"]) -> Float[Array, "batch"]:
+        """The credit of single states; NaN if it depends on what came before."""
+        return self.method.of_states(self.state, self.view.crop(observation))
+
+    def _spread(self, explanation: Explanation, whole: EpisodeBatch) -> Explanation:
+        """The terms of thinned episodes on every state, and the credit as it is paid there."""
+        time = jnp.arange(len(whole.observation), dtype=jnp.int32)[:, None]
+        spread = jax.tree.map(
+            lambda x: jnp.repeat(x, self.view.stride, axis=0)[: len(time)], explanation
+        )
+        if self.method.gives is not Gives.REWARD:
+            return spread
+        if Need.WHOLE_EPISODES in self.method.needs:
+            arrived = (time % self.view.stride == 0) | (time == whole.length[None])
+            return _with_credit(spread, jnp.where(arrived, spread.paid, 0))
+        segment = Segment(
+            observation=whole.observation,
+            first=jnp.broadcast_to(time == 0, (len(time), len(whole.length))),
+            last=time >= whole.length[None],
+            reward=whole.reward,
+            discount=whole.discount,
+            action=whole.action,
+            log_prob=whole.log_prob,
+            value=whole.value,
+        )
+        carry = self.method.start(self.state, len(whole.length))
+        assignment, _ = self.method.assign(self.state, carry, segment)
+        return _with_credit(spread, jnp.concatenate([spread.paid[:1], assignment.reward]))
+
+
+class AuxiliaryCredit(eqx.Module):
+    """A method that is trained with the agent.
+
+    Attributes:
+      network: the agent's.
+      model: what the method has learned.
+      method: which one.
+      reward_scale: the rewards that the agent learns from are so many times the environment's.
+    """
+
+    network: AgentNetwork
+    model: Any
+    method: AuxiliaryMethod = eqx.field(static=True)
+    reward_scale: float = eqx.field(static=True)
+
+    def explain(self, played: Played) -> Explanation:
+        """What the method says about every state of whole episodes, in the environment's units."""
+        timestep = played.timestep
+        features = self.network.torso(timestep.observation)
+        core = self.network.initial_state(timestep.reward.shape[1])
+        hidden, _ = self.network.recur(features, timestep.first, core)
+        explanation = self.method.explain(
+            self.model,
+            AgentStates(
+                features=features,
+                hidden=hidden,
+                first=timestep.first,
+                last=timestep.last,
+                reward=self.reward_scale * timestep.reward[1:],
+            ),
+        )
+        terms = {
+            name: term
+            if term.kind == "gate"
+            else eqx.tree_at(lambda t: t.values, term, term.values / self.reward_scale)
+            for name, term in explanation.terms.items()
+        }
+        return Explanation(terms, explanation.credit)
+
+    def of_states(self, observation: Shaped[Array, "batch *shape"]) -> Float[Array, "batch"]:
+        """The credit of single states."""
+        credit = self.method.of_states(self.model, self.network.torso(observation))
+        return credit / self.reward_scale
+
+
+Credit = EpisodeCredit | AuxiliaryCredit
+
+
+def _with_credit(explanation: Explanation, values: Array) -> Explanation:
+    return eqx.tree_at(lambda e: e.paid, explanation, values)

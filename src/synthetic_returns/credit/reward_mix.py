@@ -1,0 +1,49 @@
+"""What the agent is paid: the environment's rewards and credit, mixed."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from synthetic_returns.credit.rewards import augmented_reward
+from synthetic_returns.utils.checks import check_finite_number
+
+__all__ = ["RewardMix"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RewardMix:
+    """The weights of rewards and credit."""
+
+    alpha: float = 1.0
+    """Weight of the credit, the paper's synthetic return, in the augmented reward."""
+    beta: float = 1.0
+    """Weight of the environment's reward in the augmented reward."""
+    scale: float = 1.0
+    """What rewards, and credit too, are multiplied by before the agent learns from them; the
+    returns that are reported are not."""
+    last_reward: float = 1.0
+    """The share of an episode's last reward that the agent is paid beside credit. 0 where all of it
+    was earned before: credit has paid it already."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            check_finite_number(field.name, getattr(self, field.name))
+
+    def augmented(
+        self,
+        r_t: Float[Array | np.ndarray, "*batch"],
+        credit_t: Float[Array | np.ndarray, "*batch"],
+        last_t: Bool[Array | np.ndarray, "*batch"],
+    ) -> Float[Array | np.ndarray, "*batch"]:
+        """The augmented reward, Eq. (reward_summation), of numpy's or JAX's arrays.
+
+        Args:
+          r_t: the reward of arriving in each state.
+          credit_t: the credit of arriving there, in the same units; detached.
+          last_t: whether an episode ends there.
+        """
+        where = np.where if isinstance(r_t, np.ndarray) else jnp.where
+        paid_t = where(last_t, self.last_reward * r_t, r_t)
+        return augmented_reward(paid_t, credit_t, alpha=self.alpha, beta=self.beta)

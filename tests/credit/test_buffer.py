@@ -1,0 +1,101 @@
+"""The buffer keeps the newest episodes and a fair sample of older ones."""
+
+import numpy as np
+import pytest
+
+from synthetic_returns.credit.data.buffer import EpisodeBuffer, bucket
+from synthetic_returns.credit.data.episode import Episode
+from synthetic_returns.credit.spec import EpisodeSpec
+
+
+def make_buffer(slots, longest, fields=()):
+    return EpisodeBuffer(EpisodeSpec((1,), np.dtype(np.float32), longest), slots, fields)
+
+
+def numbered(number, length=3):
+    """An episode that can be recognised."""
+    return Episode(
+        observation=np.full((length + 1, 1), number, np.float32),
+        reward=np.full(length, number, np.float32),
+        discount=np.ones(length, np.float32),
+        action=np.full(length, number, np.int32),
+    )
+
+
+def held(buffer):
+    """The numbers of the episodes in the queue and in the archive."""
+    numbers = [
+        int(row[0]) if n else None
+        for row, n in zip(buffer.arrays["reward"], buffer.length, strict=True)
+    ]
+    queue = buffer.slots // 2
+    return numbers[:queue], [number for number in numbers[queue:] if number is not None]
+
+
+@pytest.mark.parametrize("slots", [2, 8, 9])
+def test_the_newest_are_always_held_and_nothing_twice(slots):
+    rng = np.random.default_rng(0)
+    buffer = make_buffer(slots, 5)
+    size = buffer.arrays["observation"].nbytes
+    for number in range(1, 40):
+        buffer.add(numbered(number), rng)
+        queue, archive = held(buffer)
+        newest = range(max(1, number - slots // 2 + 1), number + 1)
+        assert {*queue} - {None} == {*newest}
+        assert len({*archive}) == len(archive)
+        assert not {*archive} & {*queue}
+        assert len(buffer) == min(number, slots)
+    assert buffer.arrays["observation"].nbytes == size
+    # Three states with a reward and a discount, and the terminal state.
+    assert buffer.bytes == slots * (3 * (4 + 4 + 4) + 4)
+
+
+def test_the_archive_is_even_in_the_logarithm_of_time():
+    """As many episodes from 8 to 16 as from 16 to 32, 32 to 64 and 64 to 128."""
+    trials, counts = 2000, np.zeros(133)
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        buffer = make_buffer(8, 1)
+        for number in range(1, 133):
+            buffer.add(numbered(number, 1), rng)
+        counts[held(buffer)[1]] += 1
+    octaves = np.array([counts[n + 1 : 2 * n + 1].sum() for n in (8, 16, 32, 64)])
+    expected = trials * 4 * np.log(2) / np.log(128)
+    np.testing.assert_allclose(octaves, expected, rtol=0.12)
+
+
+def test_samples_are_whole_episodes_and_all_are_drawn():
+    rng = np.random.default_rng(0)
+    buffer = make_buffer(6, 12, ("action",))
+    for number in range(1, 12):
+        buffer.add(numbered(number, length=12 - number), rng)  # shorter and shorter
+    batch = buffer.sample(200, rng)
+    observation, reward, length = (
+        np.asarray(x) for x in (batch.observation, batch.reward, batch.length)
+    )
+    longest = bucket(int(length.max()), 12)
+    assert observation.shape[:2] == (longest + 1, 200)
+    assert reward.shape == batch.discount.shape == batch.valid.shape == (longest, 200)
+    numbers = reward[0].astype(int)
+    assert {*numbers} == {*held(buffer)[0], *held(buffer)[1]}
+    np.testing.assert_array_equal(length, 12 - numbers)
+    for column, (number, steps) in enumerate(zip(numbers, length, strict=True)):
+        assert np.all(reward[:steps, column] == number)
+        assert np.all(observation[: steps + 1, column] == number)
+        assert np.all(np.asarray(batch.action)[:steps, column] == number)
+        assert np.all(np.asarray(batch.valid)[:, column] == (np.arange(longest) < steps))
+        assert not np.any(reward[steps:, column])
+
+
+def test_few_sizes_and_little_padding():
+    lengths = range(1, 1001)
+    sizes = [bucket(length, 1000) for length in lengths]
+    assert len({*sizes}) < 40
+    for length, size in zip(lengths, sizes, strict=True):
+        assert length <= size <= 1.5 * length
+    assert bucket(7, 7) == 7
+
+
+def test_a_buffer_too_small_to_have_an_archive_is_refused():
+    with pytest.raises(ValueError, match=r"slots is 1.*at least 2"):
+        make_buffer(1, 5)

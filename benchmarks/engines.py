@@ -7,10 +7,11 @@ Prints a line of JSON; benchmarks/peers/run.py runs both and RLlib in turns.
 """
 
 import argparse
-import dataclasses
 import json
 
 from synthetic_returns.bench.agent import steps_per_second
+from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.engines.settings import find_engine
 from synthetic_returns.presets import preset
 
 if __name__ == "__main__":
@@ -23,13 +24,9 @@ if __name__ == "__main__":
     parser.add_argument("--unroll", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30)
     args = parser.parse_args()
-    config = dataclasses.replace(
-        preset("skiing", "paper"),
-        sr=False,
-        engine=args.engine,
-        actors=args.actors,
-        num_envs=args.envs,
-        unroll_length=args.unroll,
+    settings = find_engine(args.engine)(num_envs=args.envs, unroll_length=args.unroll)
+    config = preset("skiing", "paper").changed(
+        {"engine": settings, "engine.actors": args.actors, "credit": NoCredit()}
     )
     rate = steps_per_second(config, args.seconds, warm_up=5, between=2)
     record = {"name": f"engine_steps_per_s/{args.engine}", "value": rate, "unit": "env steps/s"}

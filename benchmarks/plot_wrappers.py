@@ -21,7 +21,7 @@ from synthetic_returns.experiments.records import read_csv, write_csv
 from synthetic_returns.experiments.solving import find_solving, smooth
 
 SOLVED = 0.95  # of the balls caught, of the doors opened
-ARMS = {"sr": ("with synthetic returns", "#e8710a"), "no-sr": ("without", "#4285f4")}
+ARMS = {"episodic": ("with synthetic returns", "#e8710a"), "none": ("without", "#4285f4")}
 LABELS = {
     "catch-delayed-20": "SB3 PPO, delayed Catch, 20 runs: balls caught",
     "key-to-door": "SB3 PPO, Key-to-Door: door opened",
@@ -34,7 +34,7 @@ def read_runs(folder: Path) -> dict[tuple[str, str, int], list[dict[str, Any]]]:
     """The learning curves by experiment, arm and seed."""
     runs = {}
     for path in sorted(folder.glob("*/*.csv")):
-        match = re.fullmatch(r"(sr|no-sr)-seed(\d+)", path.stem)
+        match = re.fullmatch(r"(episodic|none)-seed(\d+)", path.stem)
         if match:
             runs[path.parent.name, match[1], int(match[2])] = read_csv(path)
     return runs

@@ -27,6 +27,7 @@ from synthetic_returns.engines.cluster.actor_process import (
     to_weights,
 )
 from synthetic_returns.engines.cluster.engine import ClusterEngine
+from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
 from synthetic_returns.experiments.records import write_csv
 from synthetic_returns.presets import preset
@@ -45,6 +46,11 @@ BYTES = (
 TEN_GIGABIT = 1.25e9  # bytes per second
 
 
+def engine_of(config: Config) -> ClusterSettings:
+    assert isinstance(config.engine, ClusterSettings)
+    return config.engine
+
+
 def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> ClusterCosts:
     """Times an actor and the learner apart, in this process, on one core.
 
@@ -52,9 +58,10 @@ def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> Clu
     in bursts, so means are taken and not medians.
     """
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    envs = config.envs_per_actor
-    learner = UnrollLearner(config, 0, streams=config.unrolls_per_update, stream_envs=envs)
-    processes = [ActorProcess(config, envs, 0, s) for s in range(config.unrolls_per_update)]
+    settings = engine_of(config)
+    envs, streams = settings.envs_per_actor, settings.unrolls_per_update
+    learner = UnrollLearner(config, 0, streams=streams, stream_envs=envs)
+    processes = [ActorProcess(config, envs, 0, stream) for stream in range(streams)]
     weights = to_weights(learner.agent.network, 0)
     play_s = update_s = 0.0
     trajectory = None
@@ -78,7 +85,7 @@ def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> Clu
         update_s=update_s / repeats,
         unroll_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(trajectory)),
         weights_bytes=sum(array.nbytes for array in weights[1]),
-        unroll_steps=envs * config.unroll_length,
+        unroll_steps=envs * settings.unroll_length,
     )
 
 
@@ -112,16 +119,17 @@ def write_bytes(path: Path) -> None:
     rows = []
     for task, name in BYTES:
         config = preset(task, name)
-        unroll = expected_trajectory(config, config.num_envs)
-        steps = config.num_envs * config.unroll_length
+        envs, length = config.engine.num_envs, config.engine.unroll_length
+        unroll = expected_trajectory(config, envs)
+        steps = envs * length
         sent = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(unroll))
-        capacity = config.memory_capacity or config.task.episode_steps
-        memory = 4 * capacity * config.torso_sizes[-1] * config.num_envs
+        capacity = getattr(config.credit, "capacity", None) or config.task.episode_steps
+        memory = 4 * capacity * config.agent.torso.sizes[-1] * envs
         rows.append(
             {
                 "task": task,
                 "preset": name,
-                "unroll_length": config.unroll_length,
+                "unroll_length": length,
                 "bytes_per_step": sent / steps,
                 "with_memory": (sent + memory) / steps,
             }
@@ -145,15 +153,17 @@ def main() -> None:
     affinity = os.sched_getaffinity(0)
     cores = len(affinity)
     config = preset(options.task, options.preset)
-    config = dataclasses.replace(config, engine="cluster", devices=1, actor_envs=config.num_envs)
+    envs, length = config.engine.num_envs, config.engine.unroll_length
+    engine = ClusterSettings(num_envs=envs, unroll_length=length, actor_envs=envs)
+    config = config.changed(engine=engine)
     costs = measure_costs(config)
     os.sched_setaffinity(0, affinity)
     rows = []
     for actors in options.actors:
-        found = measure(dataclasses.replace(config, actors=actors), options.seconds)
+        found = measure(config.changed({"engine.actors": actors}), options.seconds)
         if not rows:  # what the first one takes longer are the messages; the others are checks
-            whole_s = costs.unroll_steps * config.unrolls_per_update / found["steps_per_s"]
-            receive_s = max(0.0, whole_s - costs.update_s) / config.unrolls_per_update
+            whole_s = costs.unroll_steps * engine.unrolls_per_update / found["steps_per_s"]
+            receive_s = max(0.0, whole_s - costs.update_s) / engine.unrolls_per_update
             costs = dataclasses.replace(costs, receive_s=receive_s)
             print(costs)
         model = forecast(costs, actors, cores=cores)
@@ -164,13 +174,13 @@ def main() -> None:
         rows.append(row)
         print(row)
     write_csv(options.out / "scaling.csv", rows)
-    small = dataclasses.replace(config, actors=8, actor_envs=max(1, config.num_envs // 8))
+    small = dataclasses.replace(engine, actors=8, actor_envs=max(1, envs // 8))
     rows = []
     for actors in MODELLED:
-        for name, setting in (("whole batches", config), ("eighths of a batch", small)):
+        for name, setting in (("whole batches", engine), ("eighths of a batch", small)):
             if actors < setting.unrolls_per_update:
                 continue
-            share = setting.envs_per_actor / config.num_envs
+            share = setting.envs_per_actor / envs
             scaled = dataclasses.replace(
                 costs,
                 play_s=costs.play_s * share,

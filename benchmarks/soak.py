@@ -7,7 +7,6 @@ The CSV is the run's metrics; the last line printed says what is left at the end
 
 import argparse
 import contextlib
-import dataclasses
 import random
 import shutil
 import signal
@@ -15,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from synthetic_returns.presets import preset
+from synthetic_returns.commands.train import configuration
 from synthetic_returns.training.trainer import TrainingStopped, train
 
 
@@ -43,8 +42,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/soak.csv"))
     options = parser.parse_args()
 
-    config = dataclasses.replace(
-        preset(options.task, "fast"), engine="cluster", actors=options.actors, traces=0
+    config = configuration(
+        [
+            *(options.task, "--engine", "cluster", "--engine.actors", str(options.actors)),
+            *("--reporting.traces", "0"),
+        ]
     )
     stop, killed = threading.Event(), []
     deadline = time.monotonic() + 60 * options.minutes
@@ -64,7 +66,7 @@ def main() -> None:
     with contextlib.suppress(TrainingStopped):
         while time.monotonic() < deadline:
             train(config, out=options.run, resume=True, progress=until_the_end)
-            config = dataclasses.replace(config, steps=config.steps + 200_000)
+            config = config.changed(steps=config.steps + 200_000)
     stop.set()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(options.run / "metrics.csv", options.out)

@@ -145,7 +145,7 @@ def train(args):
 if __name__ == "__main__":
     args = parser.parse_args()
     torch.set_num_threads(1)
-    arm = "no-sr" if args.no_sr else "sr"
+    arm = "none" if args.no_sr else "episodic"
     path = args.out / f"cleanrl-catch-delayed-{args.runs}" / f"{arm}-seed{args.seed}.csv"
     if path.exists():
         raise SystemExit(f"{path} is finished; delete it to train again.")

@@ -100,7 +100,7 @@ class Run:
         self.use_sr = not args.no_sr
         task = f"{args.task}-{args.runs}" if args.task == "catch-delayed" else args.task
         task += "-recurrent" if args.recurrent else ""
-        self.name = f"{task}/{'sr' if self.use_sr else 'no-sr'}-seed{seed}"
+        self.name = f"{task}/{'episodic' if self.use_sr else 'none'}-seed{seed}"
         self.csv = args.out / f"{self.name}.csv"
         self.summary = args.out / f"{self.name}.json"
         self.state = args.state / self.name

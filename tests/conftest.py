@@ -43,5 +43,5 @@ def chain_run(tmp_path_factory) -> Path:
     from synthetic_returns.training.trainer import train
     from tests.small import UPDATE, small_config
 
-    config = small_config("episodic", steps=6 * UPDATE, traces=2)
+    config = small_config("episodic", {"reporting.traces": 2}, steps=6 * UPDATE)
     return train(config, out=tmp_path_factory.mktemp("runs") / "chain").path

@@ -3,54 +3,54 @@
 Episodes of 5 steps, and 1 to start the next, do not fit the unrolls of 5: some are always running.
 """
 
-import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.options import EpisodicOptions
+from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.credit.paper.method import Paper
+from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.presets import preset
+from synthetic_returns.training.settings import ReportingSettings
 
 UPDATE = 20  # environment steps
 
 SETTINGS: dict[str, Any] = {
-    "num_envs": 4,
-    "devices": 1,
-    "unroll_length": 5,
-    "torso_sizes": (8,),
-    "policy_size": 8,
-    "sa_sizes": (8, 8),
-    "log_every": 2 * UPDATE,
-    "eval_episodes": 6,
-    "traces": 0,
-    "episodic": EpisodicOptions(
-        encoder_sizes=(8,), head_sizes=(8,), slots=16, batch_size=4, updates_per_episode=1.0
+    "engine.num_envs": 4,
+    "engine.unroll_length": 5,
+    "engine.devices": 1,
+    "agent.torso.sizes": (8,),
+    "agent.policy_size": 8,
+    "reporting": ReportingSettings(log_every=2 * UPDATE, eval_episodes=6, traces=0),
+}
+METHODS = {
+    "none": NoCredit(),
+    "paper": Paper(sizes=(8, 8)),
+    "episodic": Episodic(
+        encoder=TorsoSettings(sizes=(8,)),
+        head_sizes=(8,),
+        replay=Replay(slots=16, batch_size=4, updates_per_episode=1.0),
     ),
 }
 
 
-def small_config(credit: str = "unroll", **settings: Any) -> Config:
-    """The paper's agent with an LSTM for credit on unrolls, the fast preset for episodic credit."""
-    name, lstm_size = ("paper", 4) if credit == "unroll" else ("fast", 0)
+def small_config(
+    credit: str = "paper", settings: Mapping[str, Any] | None = None, /, **more: Any
+) -> Config:
+    """The paper's agent with an LSTM, but the fast preset for episodic credit."""
+    name, lstm_size = ("fast", 0) if credit == "episodic" else ("paper", 4)
     config = preset("chain", name, length=5, trigger=2, free_moves=3)
-    settings = SETTINGS | {"lstm_size": lstm_size, "steps": 4 * UPDATE} | settings
-    return dataclasses.replace(config, **settings)
+    own = {"credit": METHODS[credit], "agent.lstm_size": lstm_size, "steps": 4 * UPDATE}
+    return config.changed({**SETTINGS, **own, **(settings or {}), **more})
 
 
 # The same on the command line.
 SMALL_FLAGS = (
     *("--task.length", "5", "--task.trigger", "2", "--task.free-moves", "3"),
-    *(
-        "--num-envs",
-        "4",
-        "--unroll-length",
-        "5",
-        "--devices",
-        "1",
-        "--traces",
-        "0",
-        "--eval-episodes",
-        "6",
-    ),
-    *("--torso-sizes", "8", "--policy-size", "8", "--episodic.encoder-sizes", "8"),
-    *("--episodic.head-sizes", "8", "--episodic.slots", "16", "--log-every", "40"),
+    *("--engine.num-envs", "4", "--engine.unroll-length", "5", "--engine.devices", "1"),
+    *("--agent.torso.sizes", "8", "--agent.policy-size", "8"),
+    *("--credit.encoder.sizes", "8", "--credit.head-sizes", "8", "--credit.replay.slots", "16"),
+    *("--reporting.log-every", "40", "--reporting.eval-episodes", "6", "--reporting.traces", "0"),
 )

@@ -1,6 +1,5 @@
 """The command line: quick to answer, clear about mistakes, and able to train, stop and go on."""
 
-import dataclasses
 import json
 import resource
 import signal
@@ -11,10 +10,11 @@ import time
 import pytest
 
 from synthetic_returns.cli import COMMANDS, main
-from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.options import EpisodicOptions
+from synthetic_returns.config import CHOICES
+from synthetic_returns.presets import preset
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.runs import Run
+from synthetic_returns.utils.settings import dotted
 from tests.small import SMALL_FLAGS
 
 PROGRAM = [sys.executable, "-m", "synthetic_returns"]
@@ -54,13 +54,9 @@ def test_every_setting_is_a_flag_with_help(capsys):
         main(["train", "chain", "--help"])
     assert ended.value.code == 0
     manual = capsys.readouterr().out
-    hidden = {"task_name", "task", "preset", "episodic"}
-    for field in dataclasses.fields(Config):
-        if field.name not in hidden:
-            assert f"--{field.name.replace('_', '-')}" in manual
-    for field in dataclasses.fields(EpisodicOptions):
-        assert f"--episodic.{field.name.replace('_', '-')}" in manual
-    assert "--task.trigger" in manual
+    names = dotted(preset("chain")).keys() - {"task_name", "preset"}
+    for name in (*names, *CHOICES):
+        assert f"--{name.replace('_', '-')} " in manual.replace(",", " "), name
     assert "--preset fast|paper" in manual.replace("\n", " ")
 
 
@@ -71,11 +67,11 @@ def test_every_setting_is_a_flag_with_help(capsys):
         (["train", "chian"], "did you mean 'chain'?"),
         (["train", "chain", "--preset", "papr"], "did you mean 'paper'?"),
         (["train", "chain", "--preset=papr"], "did you mean 'paper'?"),
-        (["train", "chain", "--learning-rte", "1e-3"], "--learning-rate"),
+        (["train", "chain", "--optimizer.learning-rte", "1e-3"], "--optimizer.learning-rate"),
         (["train", "chain", "--steps", "many"], "many"),
         (["train", "chain", "--steps", "0"], "steps is 0; it must be a whole number of at least 1"),
         (["train", "chain", "--seeds", "0"], "seeds is 0"),
-        (["train", "chain", "--discount", "2"], "discount is 2.0; it must lie in [0, 1]"),
+        (["train", "chain", "--agent.discount", "2"], "discount is 2.0; it must lie in [0, 1]"),
         (["train", "chain", "--task.trigger", "99"], "lies outside the chain"),
         (["train", "chain", "--resume"], "--resume RUN"),
         (["train", "--preset", "paper"], "begin with a task"),
@@ -132,7 +128,7 @@ def train_until_saved(path, *arguments):
 
 def test_a_run_survives_being_killed_and_stopped(tmp_path):
     path = tmp_path / "run"
-    endless = ("--steps", "10000000", "--checkpoint-every", "0")
+    endless = ("--steps", "10000000", "--reporting.checkpoint-every", "0")
     killed = train_until_saved(path, "chain", *SMALL_FLAGS, *endless, "--out", str(path))
     killed.kill()
     killed.communicate()
@@ -173,13 +169,13 @@ def test_several_seeds_side_by_side(tmp_path, capsys):
     for seed in (3, 4):
         longer = Run.open(folder / f"seed-{seed}")
         assert longer.summary()["env_steps"] == 240
-        assert (longer.config["seed"], longer.config["num_envs"]) == (seed, 4)
+        assert (longer.config["seed"], longer.config["engine"]["num_envs"]) == (seed, 4)
 
 
 @pytest.mark.slow
 def test_no_seed_outlives_the_process_that_trains_them(tmp_path):
     folder = tmp_path / "seeds"
-    endless = ("--steps", "10000000", "--checkpoint-every", "0", "--seeds", "2")
+    endless = ("--steps", "10000000", "--reporting.checkpoint-every", "0", "--seeds", "2")
     parent = train_until_saved(
         folder / "seed-0", "chain", *SMALL_FLAGS, *endless, "--out", str(folder)
     )
@@ -199,5 +195,5 @@ def test_resuming_as_something_else_is_refused(tmp_path, capsys):
     )
     said = refused(capsys, "train", "chain", "--preset", "paper", "--resume", str(path))
     assert "the preset 'fast', not 'paper'" in said
-    said = refused(capsys, "train", "--resume", str(path), "--alpha", "0.25")
-    assert "alpha: 1.0 then, 0.25 now" in said
+    said = refused(capsys, "train", "--resume", str(path), "--reward.alpha", "0.25")
+    assert "reward.alpha: 1.0 then, 0.25 now" in said

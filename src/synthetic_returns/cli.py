@@ -40,11 +40,11 @@ commands:
   synthetic-returns train TASK --help     every setting of training on a task, with its value
 
 examples:
-  synthetic-returns train catch-delayed                  the fast preset, about a minute
-  synthetic-returns train key-to-door --no-sr --seed 3   the baseline agent
+  synthetic-returns train catch-delayed                        the fast preset, about a minute
+  synthetic-returns train key-to-door --credit none --seed 3   the baseline agent
   synthetic-returns train chain --preset paper --seeds 4
-  synthetic-returns evaluate runs/catch-delayed-fast-sr-001
-  synthetic-returns view runs/catch-delayed-fast-sr-001 --open
+  synthetic-returns evaluate runs/catch-delayed-fast-episodic-001
+  synthetic-returns view runs/catch-delayed-fast-episodic-001 --open
 """
 
 

@@ -3,75 +3,80 @@
 ``fast`` is our own method, the episodic learner, tuned on 2 CPU cores; its results are in
 docs/results.md. ``paper`` follows the paper's supplement. The paper gives ranges that were searched
 for each task, not the values found; where a range is named below, the value lies in it and is ours.
+
+A preset is made of groups and of single settings by their dotted names, which change the groups.
 """
 
 from typing import Any
 
+from synthetic_returns.agents.impala.settings import ImpalaSettings
+from synthetic_returns.agents.optimizer_settings import AdamSettings, RMSPropSettings
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.options import EpisodicOptions
+from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.paper.method import Paper
+from synthetic_returns.credit.reward_mix import RewardMix
+from synthetic_returns.credit.view import View
+from synthetic_returns.engines.settings import FusedSettings, LocalSettings
 from synthetic_returns.envs.registry import find_task
+from synthetic_returns.nn.settings import TorsoSettings
+from synthetic_returns.training.settings import ReportingSettings
 from synthetic_returns.utils.suggestions import unknown
 
 __all__ = ["PRESETS", "preset", "presets_of"]
 
-PAPER: dict[str, Any] = {
+Settings = dict[str, Any]
+
+# Long episodes: few are enough, and a checkpoint is large.
+ATARI_REPORTING = ReportingSettings(eval_episodes=100, checkpoint_every=300.0)
+
+PAPER: Settings = {
     # RL setup: mini-batch [32, 64], unroll [10, 60], entropy cost [1e-3, 1e-2], discount
     # [0.8, 0.99], alpha [0.01, 0.5], beta 1.
-    "num_envs": 32,
-    "devices": 0,
-    "unroll_length": 20,
-    "entropy_cost": 1e-2,
-    "discount": 0.9,
-    "alpha": 0.5,
-    "beta": 1.0,
-    # RMSProp: learning rate [1e-5, 4e-4], epsilon 1e-4, momentum 0, decay 0.99.
-    "optimizer": "rmsprop",
-    "learning_rate": 4e-4,
-    "epsilon": 1e-4,
-    "decay": 0.99,
-    # Architecture details: 2x2 ConvNet (32, 64), dense 256, LSTM 256, policy 256, c and b 2 x 256.
-    "channels": (32, 64),
-    "kernel": 2,
-    "stride": 1,
-    "torso_sizes": (256,),
-    "lstm_size": 256,
-    "policy_size": 256,
-    "sa_sizes": (256, 256),
-    "credit": "unroll",
-    # IMPALA (Espeholt et al. 2018): V-trace without decay, value cost 0.5, gradient norm 40.
-    "trace_decay": 1.0,
-    "value_cost": 0.5,
-    "max_grad_norm": 40.0,
+    "engine": FusedSettings(num_envs=32, unroll_length=20, devices=0),
+    "reward": RewardMix(alpha=0.5, beta=1.0),
+    "agent": ImpalaSettings(
+        entropy_cost=1e-2,
+        discount=0.9,
+        # IMPALA (Espeholt et al. 2018): V-trace without decay, value cost 0.5.
+        trace_decay=1.0,
+        value_cost=0.5,
+        # Architecture details: 2x2 ConvNet (32, 64), dense 256, LSTM 256, policy 256.
+        torso=TorsoSettings(channels=(32, 64), kernel=2, stride=1, sizes=(256,)),
+        lstm_size=256,
+        policy_size=256,
+    ),
+    # c and b 2 x 256.
+    "credit": Paper(sizes=(256, 256)),
+    # RMSProp: learning rate [1e-5, 4e-4], epsilon 1e-4, momentum 0, decay 0.99; IMPALA: gradient
+    # norm 40.
+    "optimizer": RMSPropSettings(learning_rate=4e-4, epsilon=1e-4, decay=0.99, max_grad_norm=40.0),
 }
-PAPER_CHAIN = PAPER | {"channels": (), "torso_sizes": (128,)}  # a single layer of 128 units
+# A single layer of 128 units.
+PAPER_CHAIN = PAPER | {"agent.torso": TorsoSettings(sizes=(128,))}
 
-FAST: dict[str, Any] = {
-    "num_envs": 32,
-    "unroll_length": 10,
-    "entropy_cost": 0.01,
-    "entropy_fall": 1.0,
-    "discount": 0.9,
-    "alpha": 1.0,
-    "beta": 1.0,
-    "optimizer": "adam",
-    "learning_rate": 1e-3,
-    "anneal": True,
-    "epsilon": 1e-8,
-    "trace_decay": 0.95,
-    "channels": (),
-    "torso_sizes": (128, 128),
-    "lstm_size": 0,
-    "clock": True,
-    "policy_size": 128,
-    "credit": "episodic",
-    "episodic": EpisodicOptions(),
+FAST: Settings = {
+    "engine": FusedSettings(num_envs=32, unroll_length=10),
+    "reward": RewardMix(alpha=1.0, beta=1.0),
+    "agent": ImpalaSettings(
+        entropy_cost=0.01,
+        entropy_decay=1.0,
+        discount=0.9,
+        trace_decay=0.95,
+        torso=TorsoSettings(sizes=(128, 128)),
+        lstm_size=0,
+        clock=True,
+        policy_size=128,
+    ),
+    "credit": Episodic(),
+    "optimizer": AdamSettings(learning_rate=1e-3, anneal=True, epsilon=1e-8),
 }
 
 # The policy of the key room has to stay random until the first doors have taught what a key is
 # worth.
-FAST_KEY: dict[str, Any] = FAST | {"entropy_cost": 0.03}
+FAST_KEY = FAST | {"agent.entropy_cost": 0.03}
 
-PAPER_ATARI: dict[str, Any] = PAPER | {
+PAPER_ATARI: Settings = PAPER | {
     # The frames of IMPALA, on which the paper is silent.
     "task": {
         "height": 84,
@@ -81,130 +86,106 @@ PAPER_ATARI: dict[str, Any] = PAPER | {
         "frames": 4,
         "frame_skip": 4,
     },
-    "engine": "local",
-    "actors": 2,
-    "devices": 1,
     "steps": 50_000_000,
-    "eval_episodes": 100,
-    "checkpoint_every": 300.0,
     # The Skiing section and its sweep: mini-batch 32, unroll 80, discount 0.99; entropy cost
     # [1.5e-2, 3.5e-2], alpha [9e-3, 1.4e-2], beta 0.
-    "unroll_length": 80,
-    "discount": 0.99,
-    "entropy_cost": 2.5e-2,
-    "alpha": 1.2e-2,
-    "two_stage": True,
-    "sa_current": "core",
-    # Adam: learning rate [1.25e-5, 4.5e-5], epsilon [1.84e-4, 4e-4], b1 [0.85, 1], b2 [0.8, 0.9].
-    "optimizer": "adam",
-    "learning_rate": 3e-5,
-    "epsilon": 3e-4,
-    "adam_b1": 0.9,
-    "adam_b2": 0.85,
+    "engine": LocalSettings(num_envs=32, unroll_length=80, actors=2),
+    "agent.discount": 0.99,
+    "agent.entropy_cost": 2.5e-2,
+    "reward.alpha": 1.2e-2,
     # Architecture details: 3x3 ConvNet (32, 64, 64) with stride 2, memory of 2000 states.
-    "channels": (32, 64, 64),
-    "kernel": 3,
-    "stride": 2,
-    "memory_capacity": 2000,
+    "agent.torso": TorsoSettings(channels=(32, 64, 64), kernel=3, stride=2, sizes=(256,)),
+    "credit": Paper(sizes=(256, 256), two_stage=True, current="core", capacity=2000),
+    # Adam: learning rate [1.25e-5, 4.5e-5], epsilon [1.84e-4, 4e-4], b1 [0.85, 1], b2 [0.8, 0.9].
+    "optimizer": AdamSettings(learning_rate=3e-5, epsilon=3e-4, b1=0.9, b2=0.85),
+    "reporting": ATARI_REPORTING,
 }
 # In units of a missed gate, so that losses and their weights are those of other tasks (ours: the
 # paper says nothing about the size of Skiing's rewards).
-PAPER_SKIING = PAPER_ATARI | {"beta": 0.0, "reward_scale": 1 / 500}
+PAPER_SKIING = PAPER_ATARI | {"reward.beta": 0.0, "reward.scale": 1 / 500}
 
-FAST_ATARI: dict[str, Any] = FAST | {
-    "engine": "local",
-    "unroll_length": 20,
-    "eval_episodes": 100,
-    "checkpoint_every": 300.0,
-    "discount": 0.99,
-    "learning_rate": 5e-4,
-    "epsilon": 1e-5,
-    "channels": (32, 64, 64),
-    "patches": (4, 2, 2),
-    "torso_sizes": (128,),
-    "clock": False,
+FAST_ATARI: Settings = FAST | {
+    "engine": LocalSettings(num_envs=32, unroll_length=20),
+    "agent.discount": 0.99,
+    "agent.torso": TorsoSettings(channels=(32, 64, 64), patches=(4, 2, 2), sizes=(128,)),
+    "agent.clock": False,
     # Long episodes of large frames: few are kept, thinned, and not in the checkpoints.
-    "episodic": EpisodicOptions(
-        channels=(16, 32, 32),
-        patches=(4, 2, 2),
-        encoder_sizes=(64,),
-        every=4,
-        slots=32,
-        batch_size=4,
-        updates_per_episode=1.0,
-        warmup=4,
-        save_episodes=False,
+    "credit": Episodic(
+        encoder=TorsoSettings(channels=(16, 32, 32), patches=(4, 2, 2), sizes=(64,)),
+        replay=Replay(slots=32, batch_size=4, updates_per_episode=1.0, warmup=4, save=False),
     ),
+    "view": View(stride=4),
+    "optimizer": AdamSettings(learning_rate=5e-4, anneal=True, epsilon=1e-5),
+    "reporting": ATARI_REPORTING,
 }
 FAST_PONG = FAST_ATARI | {
     "steps": 2_000_000,
     # The emulator takes most of the time, so each unroll is learned from several times.
-    "num_envs": 16,
-    "reuse": 3,
-    "learning_rate": 1e-3,
+    "engine.num_envs": 16,
+    "agent.epochs": 3,
+    "optimizer.learning_rate": 1e-3,
     # A point is lost a few steps after the ball was not met: no need to look further.
-    "discount": 0.95,
+    "agent.discount": 0.95,
     # Few and large patches, because little of the court is ever worth a look.
-    "channels": (32, 64),
-    "patches": (8, 2),
+    "agent.torso.channels": (32, 64),
+    "agent.torso.patches": (8, 2),
 }
 FAST_SKIING = FAST_ATARI | {
     "steps": 7_500_000,  # of 8 frames: 60 million frames
     # In units of a missed gate; a step costs 0.027.
-    "reward_scale": 1 / 500,
+    "reward.scale": 1 / 500,
     # The penalties of the last step are what synthetic returns have paid before.
-    "last_reward": 0.0,
+    "reward.last_reward": 0.0,
     # Who turns at random skis across the slope, and passes hardly a gate. Who mostly keeps the
     # heading passes some, now more, now fewer: only runs that differ tell what a gate is worth.
-    "habit": 0.9,
-    "entropy_cost": 0.05,
+    "agent.action_prior": 0.9,
+    "agent.entropy_cost": 0.05,
     # A gate is twelve steps away, and how to get there takes many small updates to learn.
-    "num_envs": 16,
-    "unroll_length": 10,
-    "reuse": 2,
-    "learning_rate": 1e-3,
-    "discount": 0.97,
+    "engine.num_envs": 16,
+    "engine.unroll_length": 10,
+    "agent.epochs": 2,
+    "optimizer.learning_rate": 1e-3,
+    "agent.discount": 0.97,
     # Where the flags are, not only that there are some: the last layer keeps 6 x 10 places.
-    "channels": (16, 32),
-    "patches": (4, 2),
-    "episodic": EpisodicOptions(
+    "agent.torso.channels": (16, 32),
+    "agent.torso.patches": (4, 2),
+    "view": View(
         # What changes on the display: the number of gates left, and nothing else of it. It falls
         # when a gate is passed; what that means is for c to find out.
         rows=(0, 3),
         columns=(30, 46),
         changes=True,
-        encoder_sizes=(64,),
+        # The clock's limit escapes the penalties: as bad as to miss every gate.
+        truncated_reward=-10_000.0,
+    ),
+    "credit": Episodic(
+        encoder=TorsoSettings(sizes=(64,)),
         head_sizes=(32,),
         gate="end",
         # A b that could read the number would explain the penalties, and leave nothing to c.
         current="time",
         end=True,
-        # The clock's limit escapes the penalties: as bad as to miss every gate.
-        truncated_reward=-10_000.0,
         learning_rate=2e-3,
-        updates_per_episode=10.0,
-        warmup=16,
-        save_episodes=False,
+        replay=Replay(updates_per_episode=10.0, warmup=16, save=False),
     ),
 }
 
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+PRESETS: dict[str, dict[str, Settings]] = {
     "chain": {
         # Few of the first episodes are won, and all of them are short: learn more from each.
-        "fast": FAST | {"steps": 200_000, "episodic": EpisodicOptions(updates_per_episode=2.0)},
+        "fast": FAST | {"steps": 200_000, "credit.replay.updates_per_episode": 2.0},
         "paper": PAPER_CHAIN | {"steps": 1_000_000},
     },
     "catch": {"fast": FAST | {"steps": 500_000}, "paper": PAPER | {"steps": 1_000_000}},
     "catch-delayed": {
         # All reward arrives at the end, where it says nothing about the last action: beta 0.
-        "fast": FAST | {"steps": 600_000, "beta": 0.0},
+        "fast": FAST | {"steps": 600_000, "reward.beta": 0.0},
         "paper": PAPER | {"steps": 5_000_000},
     },
     "key-to-door": {"fast": FAST_KEY | {"steps": 800_000}, "paper": PAPER | {"steps": 5_000_000}},
     "key-to-door-no-reward": {
         # Opening the door pays by ending the penalties: look further than the reward of one step.
-        "fast": FAST_KEY
-        | {"num_envs": 16, "steps": 800_000, "episodic": EpisodicOptions(horizon=5)},
+        "fast": FAST_KEY | {"engine.num_envs": 16, "steps": 800_000, "credit.horizon": 5},
         "paper": PAPER | {"steps": 5_000_000},
     },
     "key-to-door-two-keys": {
@@ -213,14 +194,14 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         # look at every cell alike (kernel 1), so that colours are learned once for all cells.
         "fast": FAST
         | {
-            "num_envs": 16,
-            "reuse": 4,
             "steps": 1_500_000,
-            "entropy_cost": 0.3,
-            "discount": 0.97,
-            "channels": (16,),
-            "kernel": 1,
-            "episodic": EpisodicOptions(horizon=85),
+            "engine.num_envs": 16,
+            "agent.epochs": 4,
+            "agent.entropy_cost": 0.3,
+            "agent.discount": 0.97,
+            "agent.torso.channels": (16,),
+            "agent.torso.kernel": 1,
+            "credit.horizon": 85,
         },
         "paper": PAPER | {"steps": 5_000_000},
     },
@@ -234,25 +215,29 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 # Nothing is known about these, so nothing is tuned; rewards may come every step.
-GYMNASIUM_PRESETS: dict[str, dict[str, Any]] = {
+GYMNASIUM_PRESETS: dict[str, Settings] = {
     "fast": FAST
     | {
-        "engine": "local",
         "steps": 500_000,
-        "discount": 0.99,
-        "clock": False,
-        "num_envs": 16,
-        "episodic": EpisodicOptions(slots=128, updates_per_episode=0.3),
+        "engine": LocalSettings(num_envs=16, unroll_length=10),
+        "agent.discount": 0.99,
+        "agent.clock": False,
+        "credit": Episodic(replay=Replay(slots=128, updates_per_episode=0.3)),
     },
-    "paper": PAPER | {"engine": "local", "devices": 1, "discount": 0.99, "channels": ()},
+    "paper": PAPER
+    | {
+        "engine": LocalSettings(num_envs=32, unroll_length=20),
+        "agent.discount": 0.99,
+        "agent.torso.channels": (),
+    },
 }
-ATARI_PRESETS: dict[str, dict[str, Any]] = {
+ATARI_PRESETS: dict[str, Settings] = {
     "fast": FAST_ATARI | {"steps": 4_000_000},
     "paper": PAPER_ATARI,
 }
 
 
-def presets_of(task: str) -> dict[str, dict[str, Any]]:
+def presets_of(task: str) -> dict[str, Settings]:
     """The presets of a task by name; those of ``gym:`` and ``ale:`` are the same for all."""
     kind = task.partition(":")[0]
     return {"gym": GYMNASIUM_PRESETS, "ale": ATARI_PRESETS}.get(kind) or PRESETS[task]
@@ -272,4 +257,4 @@ def preset(task: str, name: str = "fast", /, *, seed: int = 0, **parameters: Any
         raise ValueError(unknown("preset", name, presets))
     settings = dict(presets[name])
     env = found.make(**settings.pop("task", {}) | parameters)
-    return Config(task_name=task, task=env, preset=name, seed=seed, **settings)
+    return Config(task_name=task, task=env, preset=name, seed=seed).changed(settings)

@@ -1,6 +1,6 @@
 """The learner: what an unroll teaches, and what it must not."""
 
-import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.agents.impala.settings import ImpalaSettings
 from synthetic_returns.config import Config
+from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.credit.paper.method import Paper
+from synthetic_returns.credit.reward_mix import RewardMix
+from synthetic_returns.engines.settings import FusedSettings
+from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import StepType, TimeStep, Trajectory
 from tests.acting.counting import ACTIONS, CountingEnv
 
@@ -19,18 +26,17 @@ LAST = 4  # where the first episode of the unrolls below ends
 
 ENTROPY_COST = jnp.asarray(0.01)
 SMALL: dict[str, Any] = {
-    "num_envs": BATCH,
-    "unroll_length": TIME,
-    "channels": (),
-    "torso_sizes": (6,),
-    "policy_size": 5,
-    "sa_sizes": (5, 5),
-    "alpha": 0.5,
+    "engine": FusedSettings(num_envs=BATCH, unroll_length=TIME),
+    "agent": ImpalaSettings(torso=TorsoSettings(sizes=(6,)), lstm_size=4, policy_size=5),
+    "credit": Paper(sizes=(5, 5)),
+    "reward": RewardMix(alpha=0.5),
 }
+NO_CREDIT = {"credit": NoCredit()}
 
 
-def make_config(*, lstm_size=4, **settings) -> Config:
-    return Config(task_name="counting", task=CountingEnv(), lstm_size=lstm_size, **SMALL | settings)
+def make_config(settings: Mapping[str, Any] | None = None, /) -> Config:
+    config = Config(task_name="counting", task=CountingEnv(), **SMALL)
+    return config.changed(settings)
 
 
 def make_arrays(seed=0) -> dict[str, np.ndarray]:
@@ -94,9 +100,9 @@ def differ(one, two):
     return any(not np.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in pairs)
 
 
-@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"two_stage": True}])
+@pytest.mark.parametrize("settings", [{}, NO_CREDIT, {"credit.two_stage": True}])
 def test_the_step_from_one_episode_to_the_next_teaches_nothing(settings):
-    config, arrays = make_config(**settings), make_arrays()
+    config, arrays = make_config(settings), make_arrays()
     junk = {
         "action": (arrays["action"] + 1) % ACTIONS,
         "logits": arrays["logits"] + [5, 0, -5],
@@ -121,31 +127,31 @@ def test_the_step_from_one_episode_to_the_next_teaches_nothing(settings):
     assert differ(gradients(config, spoiled(LAST + 1)), want)
 
 
-def test_an_agent_begins_with_its_habit():
-    config = make_config(habit=0.9, lstm_size=0)
+def test_an_agent_begins_with_its_action_prior():
+    config = make_config({"agent.action_prior": 0.9, "agent.lstm_size": 0})
     network = Learner(config).init(jax.random.key(0)).agent.network
     logits, _ = network.heads(network.torso(jnp.asarray(make_arrays()["observation"])))
     pi = np.asarray(jax.nn.softmax(logits)).mean(axis=(0, 1))
     assert 0.8 < pi[0] < 0.97
-    with pytest.raises(ValueError, match=r"habit is 1.0; it is a probability"):
-        make_config(habit=1.0)
+    with pytest.raises(ValueError, match=r"action_prior is 1.0; it is a probability"):
+        make_config({"agent.action_prior": 1.0})
 
 
 def scaled_rewards(arrays, factor):
     return arrays | {"reward": (factor * arrays["reward"]).astype(np.float32)}
 
 
-@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"two_stage": True}])
+@pytest.mark.parametrize("settings", [{}, NO_CREDIT, {"credit.two_stage": True}])
 def test_the_scale_of_rewards_is_a_change_of_units(settings):
     arrays = make_arrays()
-    want = gradients(make_config(**settings), scaled_rewards(arrays, 3))
-    assert_same(gradients(make_config(reward_scale=3.0, **settings), arrays), want)
-    assert differ(gradients(make_config(**settings), arrays), want)
+    want = gradients(make_config(settings), scaled_rewards(arrays, 3))
+    assert_same(gradients(make_config({"reward.scale": 3.0, **settings}), arrays), want)
+    assert differ(gradients(make_config(settings), arrays), want)
 
 
-def credited_gradient(arrays, c_t, **settings):
+def credited_gradient(arrays, c_t, settings=None):
     """With synthetic returns from elsewhere."""
-    config = make_config(credit="episodic", **settings)
+    config = make_config({"credit": Episodic(), **(settings or {})})
     learner, state = Learner(config), Learner(config).init(jax.random.key(0))
 
     @eqx.filter_jit
@@ -161,26 +167,26 @@ def credited_gradient(arrays, c_t, **settings):
 def test_synthetic_returns_are_in_units_of_the_reward():
     arrays, c_t = make_arrays(), jax.random.normal(jax.random.key(1), (TIME, BATCH))
     want = credited_gradient(scaled_rewards(arrays, 3), 3 * c_t)
-    assert_same(credited_gradient(arrays, c_t, reward_scale=3.0), want)
+    assert_same(credited_gradient(arrays, c_t, {"reward.scale": 3.0}), want)
 
 
 def test_the_last_reward_need_not_be_paid_where_it_was_earned_before():
     arrays, c_t = make_arrays(), jnp.zeros((TIME, BATCH))
     unpaid = changed(arrays, reward=(LAST, 0.0))
     want = credited_gradient(unpaid, c_t)
-    assert_same(credited_gradient(arrays, c_t, last_reward=0.0), want)
+    assert_same(credited_gradient(arrays, c_t, {"reward.last_reward": 0.0}), want)
     assert differ(credited_gradient(arrays, c_t), want)
     # Without synthetic returns nothing has paid it.
     assert_same(
-        gradients(make_config(sr=False, last_reward=0.0), arrays),
-        gradients(make_config(sr=False), arrays),
+        gradients(make_config({"credit": NoCredit(), "reward.last_reward": 0.0}), arrays),
+        gradients(make_config(NO_CREDIT), arrays),
     )
 
 
 @pytest.mark.parametrize("truncated", [True, False])
 def test_truncation_bootstraps_and_termination_does_not(truncated):
     """The value of the terminal observation counts only if the episode was cut off."""
-    config = make_config(sr=False)
+    config = make_config(NO_CREDIT)
     arrays = changed(make_arrays(), discount=(LAST, 1 if truncated else 0))
     other_end = changed(arrays, observation=(LAST, 3.0))
     same_steps = np.r_[0:LAST]
@@ -191,7 +197,7 @@ def test_truncation_bootstraps_and_termination_does_not(truncated):
 @pytest.mark.parametrize("blocked", [True, False])
 def test_a_blocked_backup_is_honoured(blocked):
     """Behind a discount of 0 in mid-episode, as in the Chain, rewards teach nothing before it."""
-    config = make_config(sr=False, lstm_size=0)
+    config = make_config({"credit": NoCredit(), "agent.lstm_size": 0})
     arrays = changed(make_arrays(), discount=(2, 0 if blocked else 1))
     later_reward = changed(arrays, reward=(3, 50.0))
     one, two = (gradients(config, case)[1] for case in (arrays, later_reward))
@@ -202,14 +208,17 @@ def test_a_blocked_backup_is_honoured(blocked):
 def test_synthetic_returns_pass_a_blocked_backup():
     """They arrive with the state that earned them, so the step before it learns."""
     arrays = changed(make_arrays(), discount=(2, 0))
-    one, two = (gradients(make_config(lstm_size=0, alpha=alpha), arrays)[1] for alpha in (0.0, 5.0))
+    one, two = (
+        gradients(make_config({"agent.lstm_size": 0, "reward.alpha": alpha}), arrays)[1]
+        for alpha in (0.0, 5.0)
+    )
     assert differ(one[:2], two[:2])
 
 
 def test_without_sr_equals_sr_that_is_weighted_with_nothing():
     arrays = make_arrays()
-    baseline = gradients(make_config(sr=False), arrays)
-    weightless = gradients(make_config(sa_cost=0.0, alpha=0.0), arrays)
+    baseline = gradients(make_config(NO_CREDIT), arrays)
+    weightless = gradients(make_config({"credit.cost": 0.0, "reward.alpha": 0.0}), arrays)
     assert_same(weightless[0].network, baseline[0].network)
     assert baseline[0].sa_model is None
     assert differ(gradients(make_config(), arrays)[0].network, baseline[0].network)
@@ -218,7 +227,7 @@ def test_without_sr_equals_sr_that_is_weighted_with_nothing():
 def test_arriving_in_a_state_earns_its_contribution():
     """The agent's own c, of the states arrived in, acts like the same c from elsewhere."""
     arrays = make_arrays()
-    config = make_config(sa_cost=0.0)
+    config = make_config({"credit.cost": 0.0})
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
     agent, core = state.agent, state.agent.network.initial_state(BATCH)
@@ -239,7 +248,7 @@ def test_arriving_in_a_state_earns_its_contribution():
 def test_credit_from_elsewhere_is_added_to_the_reward():
     """``alpha * c_t + beta * r_t`` of the destination, for instance c_t = 2 with alpha 0.5."""
     arrays = make_arrays()
-    config = make_config(credit="episodic", beta=0.25)
+    config = make_config({"credit": Episodic(), "reward.beta": 0.25})
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
     assert state.memory is state.agent.sa_model is None
@@ -251,13 +260,13 @@ def test_credit_from_elsewhere_is_added_to_the_reward():
         return learner.loss(state.agent, None, make_trajectory(arrays, core), c_t, ENTROPY_COST)[0]
 
     by_hand = changed(arrays, reward=(slice(1, None), 0.25 * arrays["reward"][1:] + 0.5 * 2))
-    want = loss(Learner(dataclasses.replace(config, sr=False)), by_hand, None)
+    want = loss(Learner(config.changed(NO_CREDIT)), by_hand, None)
     assert loss(learner, arrays, c_t) == pytest.approx(float(want), rel=1e-5)
 
 
 def test_the_loss_is_a_sum_over_valid_transitions():
     """Twice the same episodes, twice the loss: IMPALA's epsilon is meant for sums."""
-    config = make_config(sr=False)
+    config = make_config(NO_CREDIT)
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
     arrays = make_arrays()
@@ -276,7 +285,7 @@ def test_the_loss_is_a_sum_over_valid_transitions():
 
 
 def test_an_update_descends_and_fills_the_memory():
-    config = make_config(learning_rate=1e-3)
+    config = make_config({"optimizer.learning_rate": 1e-3})
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
     trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
@@ -294,7 +303,9 @@ def test_an_update_descends_and_fills_the_memory():
 
 
 def test_the_entropy_cost_falls_over_the_run():
-    config = make_config(entropy_cost=0.1, entropy_fall=0.75, steps=4 * BATCH * TIME)
+    config = make_config(
+        {"agent.entropy_cost": 0.1, "agent.entropy_decay": 0.75, "steps": 4 * BATCH * TIME}
+    )
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
     trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
@@ -310,7 +321,9 @@ def test_the_entropy_cost_falls_over_the_run():
     assert costs == pytest.approx([0.1, 0.08125, 0.0625, 0.04375, 0.025, 0.025])
 
 
-@pytest.mark.parametrize("settings", [{}, {"sr": False}, {"lstm_size": 0, "two_stage": True}])
+@pytest.mark.parametrize(
+    "settings", [{}, NO_CREDIT, {"agent.lstm_size": 0, "credit.two_stage": True}]
+)
 def test_a_batch_in_parts_teaches_what_it_teaches_at_once(settings):
     """One row has fewer valid transitions, so a mean over the parts would be another number."""
     arrays = make_arrays()
@@ -318,7 +331,7 @@ def test_a_batch_in_parts_teaches_what_it_teaches_at_once(settings):
     arrays["step_type"][7:9, 1] = StepType.LAST, StepType.FIRST
     found = []
     for parts in (1, 2):
-        learner = Learner(make_config(accumulate=parts, **settings))
+        learner = Learner(make_config({"engine.accumulate": parts, **settings}))
         state = learner.init(jax.random.key(0))
         trajectory = make_trajectory(arrays, state.agent.network.initial_state(BATCH))
         update = eqx.filter_jit(learner.update)
@@ -330,9 +343,9 @@ def test_a_batch_in_parts_teaches_what_it_teaches_at_once(settings):
 
 def test_an_unroll_can_be_learned_from_several_times():
     """As often as so many updates from the same memory; and the step size falls as slowly."""
-    shared: dict[str, Any] = {"anneal": True, "learning_rate": 1e-2}
-    thrice = Learner(make_config(reuse=3, steps=2 * BATCH * TIME, **shared))
-    once = Learner(make_config(steps=6 * BATCH * TIME, **shared))
+    shared: dict[str, Any] = {"optimizer.anneal": True, "optimizer.learning_rate": 1e-2}
+    thrice = Learner(make_config({"agent.epochs": 3, "steps": 2 * BATCH * TIME, **shared}))
+    once = Learner(make_config({"steps": 6 * BATCH * TIME, **shared}))
     start = once.init(jax.random.key(0))
     trajectory = make_trajectory(make_arrays(), start.agent.network.initial_state(BATCH))
     whole, _ = eqx.filter_jit(thrice.update)(start, trajectory)
@@ -347,4 +360,4 @@ def test_an_unroll_can_be_learned_from_several_times():
 
 def test_a_batch_is_cut_into_equal_parts():
     with pytest.raises(ValueError, match=r"num_envs is 2; it must be a multiple .* 3 x 1"):
-        make_config(accumulate=3)
+        make_config({"engine.accumulate": 3})

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from synthetic_returns.agents.impala.losses import (
+    action_prior_loss,
     entropy_loss,
-    habit_loss,
     log_prob,
     policy_gradient_loss,
     value_loss,
@@ -52,17 +52,17 @@ def test_entropy_by_hand():
     assert not np.any(gradient[1, 0])
 
 
-def test_the_habit_costs_nothing():
-    log_habit = jnp.log(jnp.array([0.8, 0.1, 0.1]))
+def test_the_action_prior_costs_nothing():
+    log_prior = jnp.log(jnp.array([0.8, 0.1, 0.1]))
     valid = jnp.array([[True]])
 
     def divergence(logits):
-        return entropy_loss(logits, valid) + habit_loss(logits, log_habit, valid)
+        return entropy_loss(logits, valid) + action_prior_loss(logits, log_prior, valid)
 
-    at_habit = log_habit[None, None] + 3.0
-    assert divergence(at_habit) == pytest.approx(0, abs=1e-6)
-    np.testing.assert_allclose(jax.grad(divergence)(at_habit), 0, atol=1e-6)
-    # All alike: the mean of log((1/3) / habit), by hand.
+    at_prior = log_prior[None, None] + 3.0
+    assert divergence(at_prior) == pytest.approx(0, abs=1e-6)
+    np.testing.assert_allclose(jax.grad(divergence)(at_prior), 0, atol=1e-6)
+    # All alike: the mean of log((1/3) / prior), by hand.
     by_hand = (np.log(1 / 2.4) + 2 * np.log(1 / 0.3)) / 3
     assert divergence(jnp.zeros((1, 1, 3))) == pytest.approx(by_hand, abs=1e-5)
 

@@ -1,13 +1,13 @@
 """Where epsilon stands in each optimiser, to the last digit, and when gradients are clipped."""
 
-import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.agents.impala.learner import make_optimizer
+from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.agents.optimizer_settings import AdamSettings, RMSPropSettings
 from synthetic_returns.agents.optimizers import adam, steady_adam
 from synthetic_returns.presets import preset
 
@@ -16,7 +16,7 @@ PAPER = preset("chain", "paper")
 
 def steps(config, gradients):
     """The updates that gradients of one parameter lead to."""
-    return steps_of(make_optimizer(config), gradients)
+    return steps_of(Learner(config).optimizer, gradients)
 
 
 def steps_of(optimizer, gradients):
@@ -29,7 +29,7 @@ def steps_of(optimizer, gradients):
 
 
 def test_the_paper_uses_rmsprop_without_momentum():
-    assert (PAPER.optimizer, PAPER.epsilon, PAPER.decay) == ("rmsprop", 1e-4, 0.99)
+    assert PAPER.optimizer == RMSPropSettings(learning_rate=4e-4, epsilon=1e-4, decay=0.99)
 
 
 def test_rmsprop_has_epsilon_inside_the_root():
@@ -39,7 +39,7 @@ def test_rmsprop_has_epsilon_inside_the_root():
     -0.1 / (0.01 + 0.0001) = -9.90. g = 0.2: nu = 0.99e-4 + 4e-4 = 4.99e-4, update =
     -0.2 / sqrt(5.99e-4) = -8.1718011.
     """
-    config = dataclasses.replace(PAPER, learning_rate=1.0)
+    config = PAPER.changed({"optimizer.learning_rate": 1.0})
     np.testing.assert_allclose(steps(config, [0.1, 0.2]), [-7.0710678, -8.1718011], rtol=1e-5)
 
 
@@ -51,19 +51,20 @@ def test_adam_has_epsilon_outside_the_root():
     square = (0.999 * 0.001 * 0.01 + 0.001 * 0.09) / (1 - 0.998001) = 9.999e-5 / 1.999e-3 =
     0.0500200, update = -0.205263 / (0.223652 + 0.1) = -0.634210.
     """
-    config = dataclasses.replace(PAPER, optimizer="adam", learning_rate=1.0, epsilon=0.1)
+    config = PAPER.changed(optimizer=AdamSettings(learning_rate=1.0, epsilon=0.1))
     np.testing.assert_allclose(steps(config, [0.1, 0.3]), [-0.5, -0.634210], rtol=1e-5)
 
 
 def test_learning_rate_scales_the_step():
-    config = dataclasses.replace(PAPER, learning_rate=1e-3)
+    config = PAPER.changed({"optimizer.learning_rate": 1e-3})
     np.testing.assert_allclose(steps(config, [0.1]), [-7.0710678e-3], rtol=1e-5)
 
 
 def test_annealing_ends_at_zero():
     """4 updates of 32 x 20 steps: the step falls by a quarter of the first each time."""
-    config = dataclasses.replace(
-        PAPER, anneal=True, steps=4 * 32 * 20, learning_rate=1.0, decay=0.0, epsilon=0.0
+    config = PAPER.changed(
+        optimizer=RMSPropSettings(learning_rate=1.0, anneal=True, decay=0.0, epsilon=0.0),
+        steps=4 * 32 * 20,
     )
     np.testing.assert_allclose(steps(config, [1.0] * 5), [-1, -0.75, -0.5, -0.25, 0], rtol=1e-6)
 
@@ -71,8 +72,10 @@ def test_annealing_ends_at_zero():
 @pytest.mark.parametrize(("limit", "seen"), [(40.0, 5.0), (2.5, 2.5)])
 def test_gradients_are_clipped_by_their_common_norm(limit, seen):
     """A gradient (3, 4) has norm 5; with epsilon 0 RMSProp would hide its size, so eps is huge."""
-    config = dataclasses.replace(PAPER, max_grad_norm=limit, epsilon=1e8, learning_rate=1e4)
-    optimizer = make_optimizer(config)
+    config = PAPER.changed(
+        optimizer=RMSPropSettings(max_grad_norm=limit, epsilon=1e8, learning_rate=1e4)
+    )
+    optimizer = Learner(config).optimizer
     gradient = {"a": jnp.array([3.0]), "b": jnp.array(4.0)}
     update: Any = optimizer.update(gradient, optimizer.init(gradient))[0]
     got = np.array([update["a"][0], update["b"]])  # -lr / sqrt(eps) = -1 times the gradient

@@ -61,8 +61,7 @@ def test_python_runs_as_it_stands(code, tmp_path, monkeypatch):
         importlib.import_module("torch").set_num_threads(1)
     monkeypatch.chdir(tmp_path)
     # The one change: training is too long for a test.
-    small = 'preset("chain")\nimport dataclasses\n'
-    small += "config = dataclasses.replace(config, steps=2_000, eval_episodes=5)"
+    small = 'preset("chain").changed({"reporting.eval_episodes": 5}, steps=2_000)'
     exec(compile(code.replace('preset("catch-delayed", runs=20)', small), "block", "exec"), {})
 
 

@@ -1,6 +1,5 @@
 """The cluster engine without a cluster: what arrives is learned from, whatever actors do."""
 
-import dataclasses
 import logging
 
 import equinox as eqx
@@ -19,16 +18,18 @@ from synthetic_returns.engines.cluster.crew import PATIENCE
 from synthetic_returns.engines.cluster.engine import ClusterEngine
 from synthetic_returns.engines.cluster.unroll_checks import find_fault
 from synthetic_returns.engines.engine import ActorFailed, make_engine
+from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.types import StepType
 from tests.engines.fake_ray import Away, FakeRay, Lost
 from tests.small import small_config
 from tests.trees import arrays
 
-CREDIT = pytest.mark.parametrize("credit", ["unroll", "episodic"])
+CREDIT = pytest.mark.parametrize("credit", ["paper", "episodic"])
 
 
 def cluster_config(credit="episodic", actors=2, **settings):
-    return small_config(credit, engine="cluster", actors=actors, **settings)
+    engine = {f"engine.{name}": value for name, value in settings.items()}
+    return small_config(credit, {"engine": ClusterSettings(actors=actors), **engine})
 
 
 @pytest.fixture
@@ -212,7 +213,7 @@ def test_a_slow_actor_does_not_stall_the_rest_and_what_it_brings_too_late_is_not
 ):
     slow = {0}
     ray.choose = lambda calls: next((c for c in calls if c.stream not in slow), None)
-    engine = ClusterEngine(cluster_config("unroll", actors=2, max_lag=4), [0])
+    engine = ClusterEngine(cluster_config("paper", actors=2, max_lag=4), [0])
     for _ in range(8):
         engine.step()
     report = engine.report()[0]
@@ -240,7 +241,7 @@ def test_a_restored_engine_goes_on_with_other_episodes(ray, credit):
     config = cluster_config(credit, actor_envs=4)
     engine, _ = run(config, 3)
     snapshot = engine.snapshot(0)
-    other = ClusterEngine(dataclasses.replace(config, actors=3), [0])  # the cluster has grown
+    other = ClusterEngine(config.changed({"engine.actors": 3}), [0])  # the cluster has grown
     template = arrays(other.snapshot(0))
     assert {path: x.shape for path, x in template.items()} == {
         path: x.shape for path, x in arrays(snapshot).items()
@@ -304,7 +305,6 @@ def test_faults_are_found_and_named(name, change, words):
     [
         ({"actor_envs": 3}, "actor_envs is 3; it must divide num_envs, 4"),
         ({"actor_envs": 1}, "actors is 2; an update takes unrolls of 4 different actors"),
-        ({"updates_per_call": 2, "sr": False}, "updates_per_call is 2; the engine 'cluster'"),
         ({"max_lag": 0}, "max_lag is 0"),
     ],
 )
@@ -315,9 +315,9 @@ def test_what_it_cannot_do_is_refused(settings, words):
 
 @pytest.mark.parametrize(("actors", "envs"), [(1, 32), (2, 32), (4, 16), (8, 8), (256, 1)])
 def test_an_update_takes_at_most_half_of_the_actors(actors, envs):
-    config = cluster_config(num_envs=32, actors=actors)
-    assert config.envs_per_actor == envs
-    assert config.unrolls_per_update == 32 // envs <= max(1, actors // 2)
+    settings = ClusterSettings(num_envs=32, actors=actors)
+    assert settings.envs_per_actor == envs
+    assert settings.unrolls_per_update == 32 // envs <= max(1, actors // 2)
 
 
 def test_it_is_found_by_name_and_trains_one_seed():

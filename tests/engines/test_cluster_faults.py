@@ -1,6 +1,5 @@
 """A real cluster on this machine: processes and nodes die while it trains, and it goes on."""
 
-import dataclasses
 import signal
 import subprocess
 import sys
@@ -10,9 +9,11 @@ import numpy as np
 import pytest
 
 from synthetic_returns.engines.cluster.crew import SETTINGS
+from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.presets import preset
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.runs import Run
+from synthetic_returns.training.settings import ReportingSettings
 from synthetic_returns.training.trainer import train
 from tests.small import SMALL_FLAGS
 
@@ -43,13 +44,13 @@ def three_nodes(monkeypatch):
     cluster.shutdown()
 
 
-def chain(**settings):
+def chain(actors):
     """The Chain as the fast preset learns it, for which 100,000 steps are enough."""
-    config = preset("chain", "fast")
-    return dataclasses.replace(
-        config, steps=150_000, log_every=5_000, eval_episodes=100, traces=0, engine="cluster",
-        **settings,
-    )  # fmt: skip
+    return preset("chain", "fast").changed(
+        steps=150_000,
+        engine=ClusterSettings(num_envs=32, unroll_length=10, actors=actors),
+        reporting=ReportingSettings(log_every=5_000, eval_episodes=100, traces=0),
+    )
 
 
 def test_actors_and_a_node_die_and_the_chain_is_solved(three_nodes, tmp_path):
@@ -73,7 +74,7 @@ def test_actors_and_a_node_die_and_the_chain_is_solved(three_nodes, tmp_path):
     lengths = metrics["episode_steps"]
     assert np.all(lengths == lengths[0])  # all episodes are equally long: none was pieced together
     assert metrics["actors/delivering"][-1] >= 1
-    assert np.all(metrics["policy/lag_max"] <= config.max_lag)
+    assert np.all(metrics["policy/lag_max"] <= ClusterSettings().max_lag)
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
@@ -81,8 +82,8 @@ def test_a_learner_that_is_killed_or_told_to_stop_goes_on(end, tmp_path):
     pytest.importorskip("ray", reason="needs the extra: pip install 'synthetic-returns[cluster]'")
     path = tmp_path / "run"
     program = [sys.executable, "-m", "synthetic_returns", "train"]
-    flags = ["chain", *SMALL_FLAGS, "--engine", "cluster", "--actors", "2"]
-    endless = ["--steps", "10000000", "--checkpoint-every", "0", "--out", str(path)]
+    flags = ["chain", *SMALL_FLAGS, "--engine", "cluster", "--engine.actors", "2"]
+    endless = ["--steps", "10000000", "--reporting.checkpoint-every", "0", "--out", str(path)]
     process = subprocess.Popen([*program, *flags, *endless])
     store = Checkpoints(path / "checkpoints")
     deadline = time.monotonic() + 600
@@ -97,7 +98,7 @@ def test_a_learner_that_is_killed_or_told_to_stop_goes_on(end, tmp_path):
     saved = store.latest_step()
     assert saved is not None
     # With another number of actors: that is no other experiment.
-    more = ["--resume", str(path), "--steps", str(saved + 400), "--actors", "1", "--quiet"]
+    more = ["--resume", str(path), "--steps", str(saved + 400), "--engine.actors", "1", "--quiet"]
     done = subprocess.run([*program, *more], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert Run.open(path).summary()["env_steps"] == saved + 400

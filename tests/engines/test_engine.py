@@ -1,6 +1,5 @@
 """The fused engine: repeatable, the same for one seed or many, compiled once."""
 
-import dataclasses
 import logging
 
 import jax
@@ -14,7 +13,7 @@ from synthetic_returns.engines.fused import FusedEngine
 from tests.small import small_config
 from tests.trees import arrays
 
-CREDIT = pytest.mark.parametrize("credit", ["unroll", "episodic"])
+CREDIT = pytest.mark.parametrize("credit", ["paper", "episodic"])
 
 
 def after(config, seeds, steps=4):
@@ -39,17 +38,19 @@ def test_the_same_seed_gives_the_same_numbers(credit):
 
 
 def test_several_updates_in_one_call_equal_as_many_calls():
-    config = small_config("unroll")
+    config = small_config("paper")
     (one_by_one,), (report,) = after(config, [3], steps=4)
-    (at_once,), (same,) = after(dataclasses.replace(config, updates_per_call=2), [3], steps=2)
+    (at_once,), (same,) = after(config.changed({"engine.updates_per_call": 2}), [3], steps=2)
     for path, array in one_by_one.items():
         np.testing.assert_allclose(at_once[path], array, rtol=1e-4, atol=1e-6, err_msg=path)
     assert same == pytest.approx(report, rel=1e-3, abs=1e-5)
 
 
 def test_the_episodic_learner_refuses_several_updates_in_one_call():
-    with pytest.raises(ValueError, match="updates_per_call is 2 and credit is 'episodic'"):
-        dataclasses.replace(small_config("episodic"), updates_per_call=2)
+    with pytest.raises(
+        ValueError, match="updates_per_call is 2 and the credit method is 'episodic'"
+    ):
+        small_config("episodic", {"engine.updates_per_call": 2})
 
 
 @CREDIT
@@ -95,14 +96,14 @@ def test_a_report_covers_the_episodes_since_the_last_one():
 
 
 def test_seeds_trained_together_are_not_spread_over_devices():
-    FusedEngine(small_config(devices=0), [0, 1])  # as many as suit: one
+    FusedEngine(small_config("paper", {"engine.devices": 0}), [0, 1])  # as many as suit: one
     with pytest.raises(ValueError, match=r"devices is 2 with 2 seeds.*set devices to 1"):
-        FusedEngine(small_config(devices=2), [0, 1])
+        FusedEngine(small_config("paper", {"engine.devices": 2}), [0, 1])
 
 
 @pytest.mark.parametrize("updates", [1, 2])
 def test_every_step_of_a_call_is_counted(updates):
-    engine = FusedEngine(small_config(sr=False, updates_per_call=updates), [0])
+    engine = FusedEngine(small_config("none", {"engine.updates_per_call": updates}), [0])
     for _ in range(4 // updates):
         engine.step()
     # 20 steps of each of 4 environments; an episode of 5 steps and the start of the next are 6.

@@ -1,6 +1,5 @@
 """The local engine: the fused engine's numbers without threads, sound and stoppable with them."""
 
-import dataclasses
 import threading
 
 import jax
@@ -12,24 +11,20 @@ from synthetic_returns.acting.host_actor import HostActor
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.engines.local import LocalEngine
+from synthetic_returns.engines.settings import FusedSettings, LocalSettings
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.envs.host import JaxEnvironments
-from synthetic_returns.presets import preset
 from synthetic_returns.training.runs import Run
 from synthetic_returns.training.trainer import TrainingStopped, train
 from tests.small import UPDATE, small_config
 from tests.trees import arrays
 
-CREDIT = pytest.mark.parametrize("credit", ["unroll", "episodic"])
+CREDIT = pytest.mark.parametrize("credit", ["paper", "episodic"])
 
 
-def local_config(credit="unroll", actors=0, **settings):
-    return small_config(credit, engine="local", actors=actors, stagger=False, **settings)
-
-
-def with_settings(task, settings, **parameters):
-    """The fast preset of any task with other settings."""
-    return dataclasses.replace(preset(task, **parameters), **settings)
+def local_config(credit="paper", actors=0, queue_size=1, **settings):
+    engine = LocalSettings(actors=actors, queue_size=queue_size)
+    return small_config(credit, {"engine": engine}, **settings)
 
 
 @pytest.fixture
@@ -51,8 +46,8 @@ def test_host_unrolls_are_the_compiled_ones(credit):
     config = local_config(credit)
     network = Learner(config).init(jax.random.key(1)).agent.network
     env, key = VectorEnvironment(config.task), jax.random.key(2)
-    state = actor.start(env, network, config.num_envs, key)
-    player = HostActor(config.task, network, config.num_envs, key)
+    state = actor.start(env, network, config.engine.num_envs, key)
+    player = HostActor(config.task, network, config.engine.num_envs, key)
     lasts = 0
     for length in (7, 4):
         state, want = actor.unroll(env, network, state, length)
@@ -66,7 +61,7 @@ def test_host_unrolls_are_the_compiled_ones(credit):
 @CREDIT
 def test_in_turns_it_is_the_fused_engine(make_local, credit):
     config = local_config(credit)
-    fused = FusedEngine(dataclasses.replace(config, engine="fused"), [0])
+    fused = FusedEngine(small_config(credit, {"engine": FusedSettings(stagger=False)}), [0])
     local = make_local(config)
     for _ in range(6):
         fused.step()
@@ -180,7 +175,7 @@ def test_no_thread_outlives_the_run(tmp_path, monkeypatch):
         start(self)
 
     monkeypatch.setattr(threading.Thread, "start", start_and_note)
-    train(local_config(actors=2, sr=False), out=tmp_path / "run")
+    train(local_config("none", actors=2), out=tmp_path / "run")
     actors = [thread for thread in started if thread.name.startswith("actor")]
     assert len(actors) == 2
     assert not any(thread.is_alive() for thread in actors)
@@ -202,7 +197,5 @@ def test_episodes_after_resuming_are_others(make_local):
 def test_what_the_local_engine_cannot_do_is_refused():
     with pytest.raises(ValueError, match="2 seeds and the engine 'local' trains one"):
         LocalEngine(local_config(), [0, 1])
-    with pytest.raises(ValueError, match=r"updates_per_call is 2.*set it to 1"):
-        LocalEngine(local_config(updates_per_call=2), [0])
     with pytest.raises(ValueError, match="actors is -1; use 0"):
         local_config(actors=-1)

@@ -1,28 +1,29 @@
 """The learner of actors that run apart: a batch of several is the batch of one."""
 
-import dataclasses
-from typing import Any
-
 import jax
 import numpy as np
 import pytest
 
 from synthetic_returns.acting import actor
+from synthetic_returns.agents.optimizer_settings import RMSPropSettings
+from synthetic_returns.credit.view import View
 from synthetic_returns.engines.credit import EpisodicCredit
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
 from synthetic_returns.types import Trajectory
-from tests.small import SETTINGS, small_config
+from tests.small import METHODS, SETTINGS, small_config
 from tests.trees import arrays
 
 
 def unrolls_of(config, learner, count):
     """Consecutive unrolls of one batch of environments."""
     env = VectorEnvironment(config.task)
-    state = actor.start(env, learner.agent.network, config.num_envs, jax.random.key(3))
+    state = actor.start(env, learner.agent.network, config.engine.num_envs, jax.random.key(3))
     for _ in range(count):
-        state, trajectory = actor.unroll(env, learner.agent.network, state, config.unroll_length)
+        state, trajectory = actor.unroll(
+            env, learner.agent.network, state, config.engine.unroll_length
+        )
         yield trajectory
 
 
@@ -34,11 +35,13 @@ def columns(trajectory, part):
     return Trajectory(timestep, action, logits, core)
 
 
-@pytest.mark.parametrize("credit", ["unroll", "episodic"])
+@pytest.mark.parametrize("credit", ["paper", "episodic"])
 def test_unrolls_side_by_side_teach_what_one_wide_unroll_does(credit):
     # Adam would make steps out of rounding errors.
-    settings: dict[str, Any] = {"optimizer": "rmsprop", "epsilon": 1e-4}
-    config = small_config(credit, sr=credit == "unroll", **settings)
+    settings = {"optimizer": RMSPropSettings(epsilon=1e-4)}
+    if credit == "episodic":
+        settings |= {"credit": METHODS["none"]}
+    config = small_config(credit, settings)
     wide = UnrollLearner(config, 0, streams=1)
     halves = UnrollLearner(config, 0, streams=3, stream_envs=2)
     for trajectory in unrolls_of(config, wide, 3):
@@ -51,7 +54,7 @@ def test_unrolls_side_by_side_teach_what_one_wide_unroll_does(credit):
     assert want.keys() == got.keys()
     for path, array in want.items():
         np.testing.assert_allclose(got[path], array, rtol=1e-4, atol=1e-6, err_msg=path)
-    if credit == "unroll":
+    if credit == "paper":
         memory, first, second = wide._memories[0], halves._memories[2], halves._memories[0]
         assert memory is not None
         assert first is not None
@@ -65,7 +68,7 @@ def test_unrolls_side_by_side_teach_what_one_wide_unroll_does(credit):
 
 
 def test_what_is_only_observed_is_remembered_as_what_is_learned_from():
-    config = small_config("unroll", learning_rate=0.0)
+    config = small_config("paper", {"optimizer.learning_rate": 0.0})
     one, other = (UnrollLearner(config, 0, streams=1) for _ in range(2))
     for trajectory in unrolls_of(config, one, 3):
         one.update(Unroll(0, 0, trajectory))
@@ -98,9 +101,13 @@ def test_an_episode_that_was_cut_off_is_not_pieced_together_with_another():
 
 def test_only_what_the_model_sees_of_running_episodes_is_held():
     """Whole frames of long episodes would take many times as much memory."""
-    episodic = dataclasses.replace(SETTINGS["episodic"], rows=(1, 3), columns=(0, 4), trust=False)
-    settings = SETTINGS | {"episodic": episodic, "unroll_length": 30}
-    config = dataclasses.replace(preset("catch-delayed", runs=2), **settings)
+    settings = {
+        "credit": METHODS["episodic"],
+        "credit.trust": False,
+        "view": View(rows=(1, 3), columns=(0, 4)),
+        "engine.unroll_length": 30,
+    }
+    config = preset("catch-delayed", runs=2).changed(SETTINGS | settings)
     learner = UnrollLearner(config, 0, streams=1)
     credit = EpisodicCredit(config, 0)
     (trajectory,) = unrolls_of(config, learner, 1)

@@ -8,12 +8,12 @@ import pytest
 from synthetic_returns.envs.gymnasium_task import GymnasiumEnvironments, GymnasiumTask
 from synthetic_returns.envs.host import draw_seed
 from synthetic_returns.envs.registry import find_task
+from synthetic_returns.presets import preset
 from synthetic_returns.training.traces import read_traces
 from synthetic_returns.training.trainer import train
 from synthetic_returns.types import StepType
 from synthetic_returns.viewer.view_run import record_run, write_run_view
-from tests.engines.test_local_engine import with_settings
-from tests.small import SETTINGS
+from tests.small import METHODS, SETTINGS
 
 ENVS = 3
 
@@ -112,8 +112,13 @@ def test_other_ways_of_restarting_are_refused():
 
 
 def test_cart_pole_is_trained_and_evaluated(tmp_path):
-    settings = SETTINGS | {"steps": 80, "actors": 1, "traces": 1, "eval_episodes": 2}
-    run = train(with_settings("gym:CartPole-v1", settings), out=tmp_path / "run")
+    settings = SETTINGS | {
+        "steps": 80,
+        "credit": METHODS["episodic"],
+        "reporting.traces": 1,
+        "reporting.eval_episodes": 2,
+    }
+    run = train(preset("gym:CartPole-v1").changed(settings), out=tmp_path / "run")
     summary = run.summary()
     assert summary["task"] == "gym:CartPole-v1"
     assert summary["eval"]["return_mean"] == summary["eval"]["episode_steps"] > 5

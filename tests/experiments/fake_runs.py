@@ -1,10 +1,10 @@
 """Finished run directories with made-up numbers: what the figures need, in milliseconds."""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
 
+from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.registry import find_task
 from synthetic_returns.experiments.experiment import Arm, Experiment
 from synthetic_returns.presets import preset
@@ -28,9 +28,9 @@ def fake_run(experiment: Experiment, arm: Arm, seed: int, root: Path) -> Path:
     events = find_task(experiment.task).events
     runs = dict(zip(experiment.flags[::2], experiment.flags[1::2], strict=True))
     parameters = {"runs": int(runs["--task.runs"])} if "--task.runs" in runs else {}
-    sr = "--no-sr" not in arm.flags
+    sr = arm.name != "none"
     config = preset(experiment.task, arm.preset, seed=seed, **parameters)
-    config = dataclasses.replace(config, sr=sr, steps=experiment.steps)
+    config = config.changed({} if sr else {"credit": NoCredit()}, steps=experiment.steps)
     path = experiment.run_path(root, arm, seed)
     with Run.create(path, config.to_dict(), ["train"]) as run:
         with run.metrics(None) as metrics:

@@ -81,11 +81,11 @@ class Fake:
             step = done
             with run.metrics(done or None) as metrics:
                 for step in range(done + ROW, min(done + self.rows * ROW, STEPS) + 1, ROW):
-                    value = self.value(config.learning_rate, step / STEPS)
+                    value = self.value(config.optimizer.learning_rate, step / STEPS)
                     metrics.write(step, {"episode_return": value, "steps_per_s": 1.0})
             if step < STEPS:
                 return None
-            final = self.value(config.learning_rate, 1.0)
+            final = self.value(config.optimizer.learning_rate, 1.0)
             run.write_summary({"env_steps": STEPS, "eval": {"return_mean": final}})
         return 0
 
@@ -93,7 +93,7 @@ class Fake:
 def small_sweep(folder: Path, *, prune: bool = False, storage: str | None = None) -> Sweep:
     """A sweep over the learning rate of the Chain."""
     config = configuration(["chain", *FLAGS])
-    space = parse_space(["learning_rate=log:1e-4:1"], config)
+    space = parse_space(["optimizer.learning_rate=log:1e-4:1"], config)
     text = {name: str(drawn) for name, drawn in space.items()}
     settings = Settings("chain", "fast", FLAGS, text, "return", STEPS, 0, prune)
     return Sweep(settings, space, config, folder, storage)

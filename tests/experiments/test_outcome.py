@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from synthetic_returns.experiments.experiment import NO_SR, SR, Experiment
+from synthetic_returns.experiments.experiment import EPISODIC, NONE, Experiment
 from synthetic_returns.experiments.outcome import Outcome, read_outcomes, spike_ratio
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.chain import CHAIN
@@ -32,8 +32,8 @@ def test_no_event_no_ratio():
 
 
 def test_the_row_of_a_solved_run(tmp_path):
-    fake_run(CHAIN, SR, 0, tmp_path)
-    outcome = Outcome.read(CHAIN, SR, 0, tmp_path)
+    fake_run(CHAIN, EPISODIC, 0, tmp_path)
+    outcome = Outcome.read(CHAIN, EPISODIC, 0, tmp_path)
     row = outcome.row()
     assert outcome.solving is not None
     assert row["steps_to_solve"] == outcome.steps[outcome.solving.row]
@@ -48,13 +48,13 @@ def test_the_row_of_a_solved_run(tmp_path):
 
 
 def test_the_row_of_an_unsolved_run(tmp_path):
-    fake_run(CHAIN, NO_SR, 0, tmp_path)
-    row = Outcome.read(CHAIN, NO_SR, 0, tmp_path).row()
+    fake_run(CHAIN, NONE, 0, tmp_path)
+    row = Outcome.read(CHAIN, NONE, 0, tmp_path).row()
     assert row["steps_to_solve"] is row["wall_s_to_solve"] is row["lowest_after_solving"] is None
     assert row["eval_success"] == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize(("arm", "distinct"), [(SR, True), (NO_SR, False)])
+@pytest.mark.parametrize(("arm", "distinct"), [(EPISODIC, True), (NONE, False)])
 def test_example_episodes_are_early_middle_and_late(tmp_path, arm, distinct):
     fake_run(CATCH_DELAYED_20, arm, 0, tmp_path)
     outcome = Outcome.read(CATCH_DELAYED_20, arm, 0, tmp_path)
@@ -70,18 +70,18 @@ def test_example_episodes_are_early_middle_and_late(tmp_path, arm, distinct):
 @pytest.mark.parametrize("recorded", [1, 2, 3])
 def test_few_example_episodes_are_all_shown(tmp_path, recorded):
     experiment = dataclasses.replace(CATCH_DELAYED_20, traces=recorded)
-    fake_run(experiment, SR, 0, tmp_path)
-    outcome = Outcome.read(experiment, SR, 0, tmp_path)
+    fake_run(experiment, EPISODIC, 0, tmp_path)
+    outcome = Outcome.read(experiment, EPISODIC, 0, tmp_path)
     assert len(outcome.example_traces()) == recorded
 
 
 def test_only_finished_runs_are_read(tmp_path):
     experiment = Experiment("tiny", "Tiny", "chain", 1000, 0.98, "trigger", seeds=2)
-    fake_run(experiment, SR, 1, tmp_path)
-    unfinished = fake_run(experiment, SR, 0, tmp_path)
+    fake_run(experiment, EPISODIC, 1, tmp_path)
+    unfinished = fake_run(experiment, EPISODIC, 0, tmp_path)
     (unfinished / "summary.json").unlink()
     outcomes = read_outcomes(experiment, tmp_path)
-    assert {arm: [run.seed for run in runs] for arm, runs in outcomes.items()} == {"sr": [1]}
+    assert {arm: [run.seed for run in runs] for arm, runs in outcomes.items()} == {"episodic": [1]}
 
 
 def test_the_fake_trace_spikes_at_the_trigger():

@@ -1,10 +1,10 @@
 """What is swept: written as text, checked before anything is trained."""
 
-import dataclasses
-
 import pytest
 
+from synthetic_returns.agents.optimizer_settings import AdamSettings
 from synthetic_returns.commands.train import configuration
+from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.experiments.sweeps.ranges import (
     Choices,
     Range,
@@ -25,14 +25,14 @@ def chain():
 @pytest.mark.parametrize(
     ("text", "name", "drawn"),
     [
-        ("learning_rate=log:1e-5:4e-4", "learning_rate", Range(1e-5, 4e-4)),
-        ("--learning-rate=log:1e-5:4e-4", "learning_rate", Range(1e-5, 4e-4)),
-        ("discount=uniform:0.8:0.99", "discount", Range(0.8, 0.99, log=False)),
-        ("num_envs=log:32:64", "num_envs", Range(32.0, 64.0, whole=True)),
+        ("optimizer.learning_rate=log:1e-5:4e-4", "optimizer.learning_rate", Range(1e-5, 4e-4)),
+        ("--optimizer.learning-rate=log:1e-5:4e-4", "optimizer.learning_rate", Range(1e-5, 4e-4)),
+        ("agent.discount=uniform:0.8:0.99", "agent.discount", Range(0.8, 0.99, log=False)),
+        ("engine.num_envs=log:32:64", "engine.num_envs", Range(32.0, 64.0, whole=True)),
         ("task.trigger=uniform:9:12", "task.trigger", Range(9.0, 12.0, log=False, whole=True)),
-        ("clock=choice:true,false", "clock", Choices(("true", "false"))),
-        ("torso_sizes=choice:128, 64 64", "torso_sizes", Choices(("128", "64 64"))),
-        ("episodic.gate=choice:sigmoid,variance", "episodic.gate",
+        ("agent.clock=choice:true,false", "agent.clock", Choices(("true", "false"))),
+        ("agent.torso.sizes=choice:128, 64 64", "agent.torso.sizes", Choices(("128", "64 64"))),
+        ("credit.gate=choice:sigmoid,variance", "credit.gate",
          Choices(("sigmoid", "variance"))),
     ],
 )  # fmt: skip
@@ -41,8 +41,8 @@ def test_a_range_is_written_in_one_word(chain, text, name, drawn):
 
 
 def test_a_range_reads_back_what_it_prints(chain):
-    for text in ("learning_rate=log:1e-05:0.0004", "discount=uniform:0.8:0.99",
-                 "clock=choice:true,false"):  # fmt: skip
+    for text in ("optimizer.learning_rate=log:1e-05:0.0004", "agent.discount=uniform:0.8:0.99",
+                 "agent.clock=choice:true,false"):  # fmt: skip
         ((name, drawn),) = parse_space([text], chain).items()
         assert f"{name}={drawn}" == text
 
@@ -50,16 +50,16 @@ def test_a_range_reads_back_what_it_prints(chain):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("learning_rate", "names no range; write NAME=log:LOW:HIGH"),
-        ("learning_rat=log:1:2", "did you mean 'learning_rate'"),
+        ("optimizer.learning_rate", "names no range; write NAME=log:LOW:HIGH"),
+        ("optimizer.learning_rat=log:1:2", "did you mean 'optimizer.learning_rate'"),
         ("seed=log:1:2", "there is no setting 'seed'"),
-        ("learning_rate=1:2", "'1:2'; write log:LOW:HIGH"),
-        ("learning_rate=log:1", "two numbers with a colon"),
-        ("learning_rate=log:0:1", "0 < low < high"),
-        ("discount=uniform:1:1", "low < high"),
-        ("num_envs=log:1.5:3", "whole number"),
-        ("clock=log:1:2", "clock is True, which is not a number"),
-        ("clock=choice:yes,no", "clock=choice:true,false"),
+        ("optimizer.learning_rate=1:2", "'1:2'; write log:LOW:HIGH"),
+        ("optimizer.learning_rate=log:1", "two numbers with a colon"),
+        ("optimizer.learning_rate=log:0:1", "0 < low < high"),
+        ("agent.discount=uniform:1:1", "low < high"),
+        ("engine.num_envs=log:1.5:3", "whole number"),
+        ("agent.clock=log:1:2", "agent.clock is True, which is not a number"),
+        ("agent.clock=choice:yes,no", "agent.clock=choice:true,false"),
         ("optimizer=choice:adam", "at least two"),
     ],
 )
@@ -70,34 +70,44 @@ def test_mistakes_are_named(chain, text, message):
 
 def test_drawn_values_become_flags_that_training_understands(chain):
     values = {
-        "learning_rate": "0.25",
-        "clock": "false",
-        "torso_sizes": "64 32",
+        "optimizer.learning_rate": "0.25",
+        "agent.clock": "false",
+        "agent.torso.sizes": "64 32",
         "task.trigger": "5",
-        "episodic.trust": "false",
+        "credit.trust": "false",
         "optimizer": "rmsprop",
     }
     flags = to_flags(values, chain)
     config = configuration(["chain", *flags])
-    assert config.learning_rate == 0.25
-    assert config.torso_sizes == (64, 32)
+    assert config.optimizer.learning_rate == 0.25
+    assert config.agent.torso.sizes == (64, 32)
     assert config.task.trigger == 5
-    assert config.optimizer == "rmsprop"
-    assert not config.clock
-    assert not config.episodic.trust
+    assert config.optimizer.name == "rmsprop"
+    assert not config.agent.clock
+    assert isinstance(config.credit, Episodic)
+    assert not config.credit.trust
     unchanged = settings_of(config).items() - settings_of(chain).items()
     assert {name for name, _ in unchanged} == values.keys()
 
 
 def test_a_file_says_the_same_as_the_command_line(tmp_path, chain):
     path = tmp_path / "space.toml"
-    path.write_text('learning_rate = "log:1e-5:4e-4"\n[episodic]\nsparsity = "uniform:0:1"\n')
-    assert read_space(path) == ["learning_rate=log:1e-5:4e-4", "episodic.sparsity=uniform:0:1"]
-    assert parse_space(read_space(path), chain).keys() == {"learning_rate", "episodic.sparsity"}
+    path.write_text(
+        'optimizer.learning_rate = "log:1e-5:4e-4"\n[credit]\nsparsity = "uniform:0:1"\n'
+    )
+    assert read_space(path) == [
+        "optimizer.learning_rate=log:1e-5:4e-4",
+        "credit.sparsity=uniform:0:1",
+    ]
+    assert parse_space(read_space(path), chain).keys() == {
+        "optimizer.learning_rate",
+        "credit.sparsity",
+    }
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("a b", "is not TOML"), ("alpha = 3", "sets alpha to 3; write a text")]
+    ("text", "message"),
+    [("a b", "is not TOML"), ("reward.alpha = 3", "sets alpha to 3; write a text")],
 )
 def test_a_bad_file_is_named(tmp_path, text, message):
     path = tmp_path / "space.toml"
@@ -120,10 +130,11 @@ def test_every_preset_has_ranges_around_its_own_values(task):
 
 
 def test_the_ranges_of_skiing_are_those_of_its_own_table():
-    config = dataclasses.replace(preset("chain", "paper"), optimizer="adam")
+    config = preset("chain", "paper").changed(optimizer=AdamSettings())
     space = parse_space(default_ranges("skiing", "paper"), config)
-    assert space["alpha"] == Range(9e-3, 1.4e-2)
-    assert space["adam_b1"] == Range(0.85, 1.0)
+    assert space["reward.alpha"] == Range(9e-3, 1.4e-2)
+    assert space["optimizer.b1"] == Range(0.85, 1.0)
     assert space.keys() == {
-        "entropy_cost", "alpha", "learning_rate", "epsilon", "adam_b1", "adam_b2"
-    }  # fmt: skip
+        *("agent.entropy_cost", "reward.alpha", "optimizer.learning_rate", "optimizer.epsilon"),
+        *("optimizer.b1", "optimizer.b2"),
+    }

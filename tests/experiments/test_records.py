@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from synthetic_returns.experiments.experiment import SR
+from synthetic_returns.experiments.experiment import EPISODIC
 from synthetic_returns.experiments.outcome import Outcome
 from synthetic_returns.experiments.records import read_csv, update_summary, write_csv, write_curve
 from synthetic_returns.experiments.studies.chain import CHAIN
@@ -42,11 +42,11 @@ def test_the_summary_renews_only_the_experiments_that_were_run(tmp_path):
 
 
 def test_a_curve_keeps_its_last_row_when_thinned_out(tmp_path, monkeypatch):
-    fake_run(CHAIN, SR, 0, tmp_path)
-    outcome = Outcome.read(CHAIN, SR, 0, tmp_path)
+    fake_run(CHAIN, EPISODIC, 0, tmp_path)
+    outcome = Outcome.read(CHAIN, EPISODIC, 0, tmp_path)
     monkeypatch.setattr("synthetic_returns.experiments.records.MAX_ROWS", 20)
     write_curve(outcome, tmp_path)
-    rows = read_csv(tmp_path / "sr-seed0.csv")
+    rows = read_csv(tmp_path / "episodic-seed0.csv")
     assert len(rows) == 17
     assert rows[-1]["env_steps"] == CHAIN.steps
     assert {"wall_s", "episode_return", "success", "trigger"} <= rows[0].keys()

@@ -19,7 +19,7 @@ from tests.experiments.fake_runs import fake_experiment
 def tiny_chain(monkeypatch):
     """Chain with a budget of 30 updates."""
     tiny = dataclasses.replace(
-        CHAIN, steps=19_200, seeds=1, flags=(*CHAIN.flags, "--eval-episodes", "20")
+        CHAIN, steps=19_200, seeds=1, flags=(*CHAIN.flags, "--reporting.eval-episodes", "20")
     )
     study = dataclasses.replace(STUDY, experiments=(tiny,))
     monkeypatch.setitem(catalog.STUDIES, "chain", study)
@@ -31,14 +31,17 @@ def test_reproduce_trains_records_and_reuses(tmp_path, tiny_chain, monkeypatch, 
     reproduce_command.main(arguments)
     assert (tmp_path / "out" / "chain.png").exists()
     rows = read_csv(tmp_path / "out" / "summary.csv")
-    assert [(row["arm"], row["env_steps"]) for row in rows] == [("sr", 19_200), ("no-sr", 19_200)]
-    assert len(read_csv(tmp_path / "out" / "chain" / "no-sr-seed0.csv")) > 20
+    assert [(row["arm"], row["env_steps"]) for row in rows] == [
+        ("episodic", 19_200),
+        ("none", 19_200),
+    ]
+    assert len(read_csv(tmp_path / "out" / "chain" / "none-seed0.csv")) > 20
     printed = capsys.readouterr().out
     assert "with SR, 1 seed" in (tmp_path / "out" / "report.html").read_text()
     assert "out/report.html" in printed.replace("\n", "")
     assert "0 of 1" in printed
-    assert "chain no-sr: eval_success ≤ 0.05: 1 of 1" in printed
-    recorded = traces.read_traces(tmp_path / "runs" / "chain" / "sr-seed0", scripted=True)
+    assert "chain none: eval_success ≤ 0.05: 1 of 1" in printed
+    recorded = traces.read_traces(tmp_path / "runs" / "chain" / "episodic-seed0", scripted=True)
     assert len(recorded) == 20
 
     # Again: nothing is trained, everything is written anew.
@@ -51,10 +54,10 @@ def test_reproduce_trains_records_and_reuses(tmp_path, tiny_chain, monkeypatch, 
     assert (tmp_path / "out" / "chain.png").exists()
 
     # With other settings, the finished runs are not passed off as new ones.
-    changed = dataclasses.replace(tiny_chain, flags=(*tiny_chain.flags, "--discount", "0.5"))
+    changed = dataclasses.replace(tiny_chain, flags=(*tiny_chain.flags, "--agent.discount", "0.5"))
     study = dataclasses.replace(STUDY, experiments=(changed,))
     monkeypatch.setitem(catalog.STUDIES, "chain", study)
-    with pytest.raises(RunError, match=r"discount: 0\.9 then, 0\.5 now"):
+    with pytest.raises(RunError, match=r"agent\.discount: 0\.9 then, 0\.5 now"):
         reproduce_command.main(arguments)
 
 

@@ -58,21 +58,21 @@ def test_arms_differ_in_what_they_say_and_have_equal_budgets(configs, name):
         assert config.task_name == experiment.task
         assert config.steps == experiment.steps
         assert config.preset == arm.preset
-        assert config.sr == ("--no-sr" not in arm.flags)
+        assert config.has_credit == (arm.name != "none")
         assert config.task == parsed[0].task
 
 
 def test_without_synthetic_returns_delayed_catch_gets_its_best_discount(configs):
     with_sr, without = configs(CATCH_DELAYED_20)
-    assert (with_sr.discount, without.discount) == (0.9, 0.99)
+    assert (with_sr.agent.discount, without.agent.discount) == (0.9, 0.99)
 
 
 def test_an_ablated_arm_differs_in_the_options_of_the_learner_alone(configs):
     full, *ablated = configs(EXPERIMENTS["ablation-key-to-door"])
     assert len(ablated) == len(REMOVED)
     for config in ablated:
-        assert config.episodic != full.episodic
-        assert dataclasses.replace(config, episodic=full.episodic) == full
+        assert config.credit != full.credit
+        assert config.changed(credit=full.credit) == full
 
 
 def test_runs_that_two_experiments_share_are_trained_once(tmp_path):

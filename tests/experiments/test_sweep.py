@@ -46,12 +46,12 @@ def drawn(study):
 def test_every_trial_is_trained_with_what_was_drawn_for_it(fake, tmp_path):
     study = run_sweep(small_sweep(tmp_path / "s"), 3, workers=1)
     assert states(study) == [TrialState.COMPLETE] * 3
-    rates = [trial.params["learning_rate"] for trial in study.get_trials()]
+    rates = [trial.params["optimizer.learning_rate"] for trial in study.get_trials()]
     assert len(set(rates)) == 3
     assert all(1e-4 <= rate <= 1 for rate in rates)
     for number, (trial, rate) in enumerate(zip(study.get_trials(), rates, strict=True)):
         run = Run.open(tmp_path / "s" / f"trial-{number:03d}")
-        assert run.config["learning_rate"] == rate
+        assert run.config["optimizer"]["learning_rate"] == rate
         assert run.config["seed"] == number
         assert trial.value == fake.value(rate, 1.0)
         assert trial.intermediate_values[10] == fake.value(rate, 0.25)
@@ -211,7 +211,7 @@ def test_the_results_are_files_of_all_trials(fake, tmp_path):
     curves = read_csv(tmp_path / "out" / "curves.csv")
     assert len({row["trial"] for row in curves}) == 12
     assert read_csv(tmp_path / "out" / "importance.csv") == [
-        {"setting": "learning_rate", "importance": 1.0}
+        {"setting": "optimizer.learning_rate", "importance": 1.0}
     ]
 
 
@@ -250,10 +250,10 @@ def said(capsys, *arguments):
         (["chian"], "did you mean 'chain'?"),
         (["chain", "--trials", "0"], "trials is 0"),
         (["chain", "--metric", "sucess"], "did you mean 'success'?"),
-        (["chain", "--sweep", "alfa=log:1:2"], "did you mean 'alpha'?"),
-        (["chain", "--sweep", "discount=uniform:0.5:1.5"], "discount is 1.5; it must lie in"),
+        (["chain", "--sweep", "reward.alfa=log:1:2"], "did you mean 'reward.alpha'?"),
+        (["chain", "--sweep", "agent.discount=uniform:0.5:1.5"], "discount is 1.5; it must lie in"),
         (["chain", "--seeds", "3"], "--seeds is no flag of a sweep"),
-        (["chain", "--learning-rte", "1"], "--learning-rate"),
+        (["chain", "--optimizer.learning-rte", "1"], "--optimizer.learning-rate"),
         (["show", "nowhere"], "there is no sweep nowhere"),
     ],
 )
@@ -269,7 +269,9 @@ def test_the_command_line_sweeps_and_shows(fake, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     fake.install(monkeypatch)
     command = ["sweep", "chain", "--steps", str(STEPS), "--trials", "2", "--workers", "1"]
-    main([*command, "--sweep", "learning_rate=log:1e-4:1", "--seed", "5", "--preset=fast"])
+    main(
+        [*command, "--sweep", "optimizer.learning_rate=log:1e-4:1", "--seed", "5", "--preset=fast"]
+    )
     shown = capsys.readouterr().out
     assert "learning rate" in shown
     assert "sweeps/chain-fast/sweep.png" in shown
@@ -285,7 +287,12 @@ def test_a_sweep_survives_being_killed(tmp_path):
     folder = tmp_path / "s"
     command = [sys.executable, "-m", "synthetic_returns", "sweep", "chain", *SMALL_FLAGS]
     command += ["--steps", "6000", "--trials", "2", "--workers", "1", "--out", str(folder)]
-    command += ["--sweep", "learning_rate=log:1e-4:1e-2", "--checkpoint-every", "0"]
+    command += [
+        "--sweep",
+        "optimizer.learning_rate=log:1e-4:1e-2",
+        "--reporting.checkpoint-every",
+        "0",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     metrics = folder / "trial-000" / "metrics.csv"
     deadline = time.monotonic() + 300

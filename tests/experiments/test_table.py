@@ -22,15 +22,15 @@ def cells(table: str, line: int) -> list[str]:
 
 def test_one_line_per_arm_with_the_paper_beside_it():
     summary = [
-        row("catch-delayed-20", "sr", 400_000, 0.99),
-        row("catch-delayed-20", "sr", NAN, 0.5),
-        row("catch-delayed-20", "sr", 600_000, 1.0),
-        row("catch-delayed-20", "no-sr", NAN, 0.15),
+        row("catch-delayed-20", "episodic", 400_000, 0.99),
+        row("catch-delayed-20", "episodic", NAN, 0.5),
+        row("catch-delayed-20", "episodic", 600_000, 1.0),
+        row("catch-delayed-20", "none", NAN, 0.15),
     ]
     table = markdown_table(summary, EXPERIMENTS)
     assert cells(table, 2) == [
         "catch-delayed-20",
-        "sr",
+        "episodic",
         "2 of 3",
         "0.50 M (0.40 M .. 0.60 M)",
         "50 (40 .. 60)",
@@ -40,19 +40,23 @@ def test_one_line_per_arm_with_the_paper_beside_it():
         "return 20 at 6e7",
     ]
     assert cells(table, 3) == [
-        *("catch-delayed-20", "no-sr", "0 of 1", "-", "-", "3", "0.15", "", "return 13 at 2e8")
+        *("catch-delayed-20", "none", "0 of 1", "-", "-", "3", "0.15", "", "return 13 at 2e8")
     ]
 
 
 def test_a_bar_holds_in_its_range_and_never_for_nan():
-    assert Bar("sr", "x", at_least=1.0).holds(1.0)
-    assert not Bar("sr", "x", at_least=1.0).holds(0.99)
-    assert not Bar("sr", "x", at_most=1.0).holds(1.01)
-    assert not Bar("sr", "x", at_most=1.0).holds(NAN)
+    assert Bar("episodic", "x", at_least=1.0).holds(1.0)
+    assert not Bar("episodic", "x", at_least=1.0).holds(0.99)
+    assert not Bar("episodic", "x", at_most=1.0).holds(1.01)
+    assert not Bar("episodic", "x", at_most=1.0).holds(NAN)
 
 
 def test_lines_stand_in_the_order_of_the_experiments():
-    summary = [row("b", "sr", NAN, 0.0), row("a", "sr", NAN, 0.0), row("other", "sr", NAN, 0.0)]
+    summary = [
+        row("b", "episodic", NAN, 0.0),
+        row("a", "episodic", NAN, 0.0),
+        row("other", "episodic", NAN, 0.0),
+    ]
     known = {n: Experiment(n, n, "chain", 1, 0.98, "trigger") for n in ("a", "b")}
     table = markdown_table(summary, known)
     assert [cells(table, line)[0] for line in (2, 3, 4)] == ["a", "b", "other"]

@@ -1,7 +1,5 @@
 """The measures, on episodes whose answer is known."""
 
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +8,9 @@ import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.credit.episodic.learner import EpisodicLearner
+from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.episodic.options import episodic_options
+from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.key_to_door import KeyToDoor
@@ -78,14 +79,16 @@ def test_an_untrained_agent_plays_and_is_measured():
     config = preset("key-to-door", distractor_steps=1)
     agent = Learner(config).init(jax.random.key(0)).agent
     task = config.task
+    assert isinstance(config.credit, Episodic)
+    options = episodic_options(config.credit, config.view)
     learner = EpisodicLearner(
-        task.observation_shape, task.episode_steps, config.episodic, key=jax.random.key(1)
+        task.observation_shape, task.episode_steps, options, key=jax.random.key(1)
     )
     quality = credit_quality(config, agent, learner.state, episodes=8)
     assert quality is not None
     assert 0 <= quality.value <= 1
     assert "8 episodes" in quality.detail
-    assert credit_quality(dataclasses.replace(config, sr=False), agent, None) is None
+    assert credit_quality(config.changed(credit=NoCredit()), agent, None) is None
 
 
 def test_misses_of_an_agent_that_catches_all_are_played_at_random():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from synthetic_returns.cli import main
-from synthetic_returns.experiments.experiment import NO_SR, SR
+from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.experiments.experiment import EPISODIC, NONE
 from synthetic_returns.experiments.studies.chain import CHAIN
 from synthetic_returns.experiments.studies.key_to_door import KEY_TO_DOOR
 from synthetic_returns.presets import preset
@@ -41,9 +42,9 @@ def page(folder):
 
 def test_runs_are_grouped_by_task_and_by_all_settings_but_the_seed(folder):
     chain, key = group(read_records([folder / "chain", folder / "key-to-door"]))
-    assert [(arm.label, len(arm.runs)) for arm in chain.arms] == [("with SR", 2), ("without SR", 2)]
+    assert [(arm.label, len(arm.runs)) for arm in chain.arms] == [("episodic", 2), ("no credit", 2)]
     assert [arm.number for arm in key.arms] == [0, 1]
-    (alone,) = group(read_records([folder / "chain" / "no-sr-seed0"]))
+    (alone,) = group(read_records([folder / "chain" / "none-seed0"]))
     assert [arm.number for arm in alone.arms] == [1]  # blue even where there is no orange
 
 
@@ -81,7 +82,7 @@ def test_it_is_readable_everywhere(page, tmp_path):
 
 
 def test_text_from_outside_stays_text(tmp_path):
-    path = fake_run(CHAIN, SR, 0, tmp_path)
+    path = fake_run(CHAIN, EPISODIC, 0, tmp_path)
     document = json.loads((path / "config.json").read_text())
     document |= {"command": ["train", NASTY], "version": NASTY}
     document["config"]["preset"] = NASTY
@@ -110,7 +111,7 @@ def test_a_seed_that_ends_early_ends_the_mean():
 
 def test_the_papers_number_belongs_to_the_papers_task():
     assert published(preset("catch-delayed")) == "return 20 at 6e7"
-    assert published(dataclasses.replace(preset("catch-delayed"), sr=False)) == "return 13 at 2e8"
+    assert published(preset("catch-delayed").changed(credit=NoCredit())) == "return 13 at 2e8"
     assert published(preset("catch-delayed", runs=7)) == ""
     found = find_experiment(preset("key-to-door", distractor_steps=250))
     assert found is not None
@@ -128,8 +129,8 @@ def test_the_command_measures_prints_and_writes(chain_run, capsys, monkeypatch):
 
 
 def test_arms_with_and_without_have_their_names(tmp_path):
-    for arm in (SR, NO_SR):
+    for arm in (EPISODIC, NONE):
         fake_run(CHAIN, arm, 0, tmp_path)
     text = write_report(read_records([tmp_path / "chain"]), [], tmp_path / "r.html").read_text()
-    assert "with SR, 1 seed<" in text
-    assert "without SR, 1 seed<" in text
+    assert "episodic, 1 seed<" in text
+    assert "no credit, 1 seed<" in text

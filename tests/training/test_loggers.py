@@ -22,9 +22,9 @@ from tests.training.test_metrics import read_events, scalars_shown
 DOCUMENT = (Path(__file__).parent.parent.parent / "docs" / "metrics.md").read_text()
 
 
-@pytest.fixture(scope="module", params=["unroll", "episodic"])
+@pytest.fixture(scope="module", params=["paper", "episodic"])
 def run(request, tmp_path_factory) -> Path:
-    config = small_config(request.param, steps=6 * UPDATE, traces=2)
+    config = small_config(request.param, {"reporting.traces": 2}, steps=6 * UPDATE)
     return train(config, out=tmp_path_factory.mktemp("logged") / "run").path
 
 
@@ -167,10 +167,9 @@ def fakes(monkeypatch):
 def test_both_are_told_what_tensorboard_is_told(fakes, tmp_path):
     wandb, mlflow = fakes
     path = tmp_path / "run"
-    config = small_config("episodic", steps=4 * UPDATE, traces=1)
+    config = small_config("episodic", {"reporting.traces": 1}, steps=4 * UPDATE)
     train(config, out=path, log=["wandb", "mlflow"])
-    train(small_config("episodic", steps=6 * UPDATE, traces=1), out=path, resume=True,
-          log=["wandb", "mlflow"])  # fmt: skip
+    train(config.changed(steps=6 * UPDATE), out=path, resume=True, log=["wandb", "mlflow"])
     shown = scalars_shown(path / "tensorboard")
     steps = [step for step, _ in mlflow.metrics["episode/return"]]
     assert steps == [step for step, _ in shown["episode/return"]] == [40, 80, 120]

@@ -1,7 +1,8 @@
 """Example episodes: what is in them, and that recording them changes nothing."""
 
-import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,15 +12,21 @@ import pytest
 from synthetic_returns.acting import actor
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.config import Config
+from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
 from synthetic_returns.training.traces import Trace, TraceRecorder, read_traces, trace_points
 from synthetic_returns.training.trainer import load_agent_and_credit, train
 
 
-def tiny(task: str, name: str, **changes) -> Config:
-    small = {"steps": 5120, "log_every": 1280, "eval_episodes": 4, "num_envs": 8} | changes
-    return dataclasses.replace(preset(task, name), **small)
+def tiny(task: str, name: str, changes: Mapping[str, Any] | None = None) -> Config:
+    small = {
+        "steps": 5120,
+        "engine.num_envs": 8,
+        "reporting.log_every": 1280,
+        "reporting.eval_episodes": 4,
+    }
+    return preset(task, name).changed({**small, **(changes or {})})
 
 
 def assert_close(a, b) -> None:
@@ -75,7 +82,7 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
 
 
 def test_recording_changes_no_result(recorded, tmp_path):
-    unrecorded = train(tiny("chain", "fast", traces=0), out=tmp_path / "run").path
+    unrecorded = train(tiny("chain", "fast", {"reporting.traces": 0}), out=tmp_path / "run").path
     agents = [load_agent_and_credit(run)[2:] for run in (recorded, unrecorded)]
     for a, b in zip(*(jax.tree.leaves(agent) for agent in agents), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -84,7 +91,9 @@ def test_recording_changes_no_result(recorded, tmp_path):
 
 @pytest.mark.parametrize("current", ["features", "core"])
 def test_credit_of_the_agents_own_model(tmp_path, current):
-    config = tiny("chain", "paper", sa_current=current, steps=640, traces=1)
+    config = tiny(
+        "chain", "paper", {"credit.current": current, "steps": 640, "reporting.traces": 1}
+    )
     run = train(config, out=tmp_path / "run")
     (trace,) = read_traces(run.path)
     _, _, agent, credit = load_agent_and_credit(run.path)
@@ -102,7 +111,7 @@ def test_credit_of_the_agents_own_model(tmp_path, current):
 
 def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):
     """A fresh agent plays like a random one, which catches a ball in seven."""
-    config = tiny("catch", "fast", sr=False)
+    config = tiny("catch", "fast", {"credit": NoCredit()})
     agent = Learner(config).init(jax.random.key(0)).agent
     TraceRecorder(config).record(tmp_path, 0, 3, agent, None)
     (trace,) = read_traces(tmp_path)
@@ -115,7 +124,7 @@ def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):
 
 
 def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):
-    config = tiny("key-to-door", "fast", sr=False)
+    config = tiny("key-to-door", "fast", {"credit": NoCredit()})
     agent = Learner(config).init(jax.random.key(0)).agent
     TraceRecorder(config).record(tmp_path, 0, 0, agent, None)
     (trace,) = read_traces(tmp_path, scripted=True)
@@ -127,4 +136,4 @@ def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):
 
 def test_a_negative_number_is_refused():
     with pytest.raises(ValueError, match="traces is -1; use 0"):
-        tiny("chain", "fast", traces=-1)
+        tiny("chain", "fast", {"reporting.traces": -1})

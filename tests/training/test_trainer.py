@@ -22,7 +22,7 @@ CLOCKS = ("wall_s", "steps_per_s")
 def final_state(run):
     """Everything in the newest checkpoint but the time it took."""
     store = Checkpoints(run.path / "checkpoints")
-    config = small_config(run.config["credit"])
+    config = small_config(run.config["credit"]["name"])
     template = {"engine": FusedEngine(config, [0]).snapshot(0), "wall_s": 0.0}
     step, tree = store.restore(template)
     return step, arrays(tree["engine"])
@@ -47,7 +47,7 @@ def stop_in_update(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("credit", "number"), [("unroll", signal.SIGINT), ("episodic", signal.SIGTERM)]
+    ("credit", "number"), [("paper", signal.SIGINT), ("episodic", signal.SIGTERM)]
 )
 def test_stopped_and_resumed_equals_never_stopped(tmp_path, stop_in_update, credit, number):
     config = small_config(credit, steps=8 * UPDATE)
@@ -94,7 +94,7 @@ def test_the_summary_is_an_interface(finished):
     assert summary == {
         "task": "chain",
         "preset": "paper",
-        "sr": True,
+        "credit": "paper",
         "seed": 0,
         "env_steps": 160,
     }
@@ -120,8 +120,10 @@ def test_a_second_run_never_overwrites(finished):
 
 
 def test_other_settings_are_refused_and_named(finished):
-    other = small_config(alpha=0.3, unroll_length=10)
-    with pytest.raises(RunError, match=r"unroll_length: 5 then, 10 now, alpha: 0.5 then, 0.3 now"):
+    other = small_config("paper", {"reward.alpha": 0.3, "engine.unroll_length": 10})
+    with pytest.raises(
+        RunError, match=r"engine.unroll_length: 5 then, 10 now, reward.alpha: 0.5 then, 0.3 now"
+    ):
         train(other, out=finished.path, resume=True)
     Run.open(finished.path, write=True).close()  # and the run is free again
 
@@ -139,11 +141,14 @@ def test_the_agent_of_a_run_can_be_loaded(finished):
 
 
 def test_a_diverging_run_stops_and_keeps_the_checkpoint_before(tmp_path):
-    config = small_config(
-        sr=False, learning_rate=1e30, log_every=UPDATE, checkpoint_every=0.0, steps=10 * UPDATE
-    )
+    settings = {
+        "optimizer.learning_rate": 1e30,
+        "reporting.log_every": UPDATE,
+        "reporting.checkpoint_every": 0.0,
+    }
+    config = small_config("none", settings, steps=10 * UPDATE)
     with pytest.raises(
-        TrainingStopped, match=r"is (nan|inf|\d).* at step \d+ .*smaller --learning-rate"
+        TrainingStopped, match=r"is (nan|inf|\d).* at step \d+ .*smaller --optimizer.learning-rate"
     ) as stopped:
         train(config, out=tmp_path / "run")
     rows = Run.open(tmp_path / "run").read_metrics()
@@ -160,14 +165,14 @@ def test_divergence_before_anything_was_saved_says_so(tmp_path, monkeypatch):
         FusedEngine, "report", lambda self: [report(self)[0] | {"loss/total": math.nan}]
     )
     with pytest.raises(TrainingStopped, match=r"loss/total is nan at step 40.*nothing was saved"):
-        train(small_config(sr=False), out=tmp_path / "run")
+        train(small_config("none"), out=tmp_path / "run")
 
 
 def test_progress_is_told_every_row_and_signals_are_left_alone(tmp_path):
     seen = []
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     train(
-        small_config(sr=False),
+        small_config("none"),
         out=tmp_path / "run",
         progress=lambda step, row: seen.append((step, row["episode_return"])),
     )
@@ -177,7 +182,7 @@ def test_progress_is_told_every_row_and_signals_are_left_alone(tmp_path):
 
 
 def test_seeds_are_trained_as_one_into_a_run_each(tmp_path):
-    configs = [small_config(sr=False, seed=seed) for seed in (0, 1)]
+    configs = [small_config("none", seed=seed) for seed in (0, 1)]
     outs = [tmp_path / "a", tmp_path / "b"]
     runs = train_seeds(configs, outs)
     assert [run.summary()["seed"] for run in runs] == [0, 1]
@@ -189,6 +194,6 @@ def test_seeds_are_trained_as_one_into_a_run_each(tmp_path):
 
 
 def test_different_experiments_are_not_trained_as_one():
-    configs = [small_config(), small_config(alpha=0.1)]
+    configs = [small_config(), small_config("paper", {"reward.alpha": 0.1})]
     with pytest.raises(ValueError, match="differ in more than their seed"):
         train_seeds(configs, [None, None])

@@ -41,7 +41,7 @@ def test_a_half_written_configuration(command, capsys, copy):
     "change",
     [
         lambda config: config.pop("task_name"),
-        lambda config: config.pop("episodic"),
+        lambda config: config.pop("engine"),
         lambda config: config.update(warmth=3),
         lambda config: config["task"].update(colour="red"),
     ],
@@ -54,6 +54,16 @@ def test_settings_of_another_version(command, change, capsys, copy):
     said = refused(capsys, command, copy)
     assert "was written by synthetic-returns 0.0.9" in said
     assert "use that version" in said
+
+
+@pytest.mark.parametrize("command", ["view", "report", "evaluate"])
+def test_settings_of_the_first_version(command, capsys, copy):
+    document = json.loads((copy / "config.json").read_text())
+    del document["config"]["version"]
+    (copy / "config.json").write_text(json.dumps(document))
+    said = refused(capsys, command, copy)
+    assert "settings of synthetic-returns 0.1" in said
+    assert "train again with this version, or open the run with synthetic-returns 0.1" in said
 
 
 def test_another_format(capsys, copy):

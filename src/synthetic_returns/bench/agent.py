@@ -1,11 +1,11 @@
 """Environment steps per second of the paper's agent on Catch, learning included."""
 
 import contextlib
-import dataclasses
 import time
 
 from synthetic_returns.bench.record import Record
 from synthetic_returns.config import Config
+from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.engines.engine import make_engine
 from synthetic_returns.presets import preset
 
@@ -17,12 +17,11 @@ WARM_UP_UPDATES = 20
 
 def run() -> list[Record]:
     """Without and with synthetic returns: 7x7 Catch, 32 environments, unroll 20, memory 140."""
-    config = dataclasses.replace(preset("catch", "paper"), memory_capacity=140)
+    config = preset("catch", "paper").changed({"credit.capacity": 140})
     return [
-        Record(f"agent_steps_per_s/{name}", steps_per_second(
-            dataclasses.replace(config, sr=sr), SECONDS), "env steps/s")
-        for name, sr in (("ours", False), ("ours_sr", True))
-    ]  # fmt: skip
+        Record(f"agent_steps_per_s/{name}", steps_per_second(arm, SECONDS), "env steps/s")
+        for name, arm in (("ours", config.changed(credit=NoCredit())), ("ours_sr", config))
+    ]
 
 
 def steps_per_second(

@@ -4,7 +4,6 @@ A step of the fast preset is eight frames, of the paper's four. Everything but `
 measured on the frames of the fast preset.
 """
 
-import dataclasses
 import time
 from collections.abc import Callable
 
@@ -16,6 +15,7 @@ from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.bench.agent import steps_per_second
 from synthetic_returns.bench.record import Record
 from synthetic_returns.config import Config
+from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.host import host_environments
 from synthetic_returns.presets import preset
 
@@ -38,12 +38,12 @@ def run(
     """
     fast, paper = preset(task), preset(task, "paper")
     # From the first episode on, so that what is measured is what most of a run is like.
-    fast = dataclasses.replace(fast, episodic=dataclasses.replace(fast.episodic, warmup=1))
+    fast = fast.changed({"credit.replay.warmup": 1})
     rates = {
         "env": _rate(_env_block(fast), fast, seconds),
         "act": _rate(_act_block(fast), fast, seconds),
         "train_fast": steps_per_second(fast, seconds, warm_up=episode_updates),
-        "train_fast_no_sr": steps_per_second(dataclasses.replace(fast, sr=False), seconds),
+        "train_fast_no_sr": steps_per_second(fast.changed(credit=NoCredit()), seconds),
         "train_paper": steps_per_second(paper, seconds, warm_up=2, between=1),
     }
     return [Record(f"atari_steps_per_s/{name}", rate, "steps/s") for name, rate in rates.items()]
@@ -56,24 +56,24 @@ def _rate(block: Callable[[], None], config: Config, seconds: float) -> float:
     while time.perf_counter() - start < seconds:
         block()
         blocks += 1
-    return blocks * BLOCK * config.num_envs / (time.perf_counter() - start)
+    return blocks * BLOCK * config.engine.num_envs / (time.perf_counter() - start)
 
 
 def _env_block(config: Config) -> Callable[[], None]:
-    envs = host_environments(config.task, config.num_envs, jax.random.key(0))
+    envs = host_environments(config.task, config.engine.num_envs, jax.random.key(0))
     envs.reset()
     rng = np.random.default_rng(0)
 
     def block() -> None:
         for _ in range(BLOCK):
-            envs.step(rng.integers(0, config.task.num_actions, config.num_envs))
+            envs.step(rng.integers(0, config.task.num_actions, config.engine.num_envs))
 
     return block
 
 
 def _act_block(config: Config) -> Callable[[], None]:
     network = Learner(config).init(jax.random.key(0)).agent.network
-    player = HostActor(config.task, network, config.num_envs, jax.random.key(1))
+    player = HostActor(config.task, network, config.engine.num_envs, jax.random.key(1))
 
     def block() -> None:
         player.unroll(network, BLOCK)

@@ -22,7 +22,7 @@ that fall behind. The same command goes on with a sweep that was interrupted, tr
 off included; with --storage it can run on many machines at once.
 
   synthetic-returns sweep skiing --preset paper --trials 40     the supplement's random search
-  synthetic-returns sweep chain --sweep "alpha=log:0.1:1" "clock=choice:true,false" --steps 100000
+  synthetic-returns sweep chain --sweep "reward.alpha=log:0.1:1" "agent.clock=choice:true,false"
   synthetic-returns sweep show sweeps/chain-fast
   synthetic-returns sweep TASK --help                           all options
 """

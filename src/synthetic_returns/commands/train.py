@@ -8,7 +8,9 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import tyro
 
+from synthetic_returns.commands.choices import CHOICE_FLAGS, check_flags, choose, spell_out
 from synthetic_returns.config import Config
+from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, find_task
 from synthetic_returns.presets import preset, presets_of
 from synthetic_returns.training.runs import Run, default_run_path
@@ -37,6 +39,14 @@ class Arguments(Generic[Task]):
     """What the command takes beside the configuration itself."""
 
     config: Annotated[Config[Task], tyro.conf.arg(name="")]
+    credit: Annotated[str, tyro.conf.arg(metavar="NAME")] = "none"
+    """The credit method: episodic, paper, none (or --no-sr); its settings are --credit.SETTING."""
+    engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "fused"
+    """fused: environments written in JAX, inside the compiled unroll. local: environments on the
+    host, stepped by actor threads; any task, also Gymnasium's and Atari's. cluster: any task,
+    actors in processes of their own, on one machine or many. Its settings are --engine.SETTING."""
+    optimizer: Annotated[str, tyro.conf.arg(metavar="NAME")] = "rmsprop"
+    """The agent's optimiser: rmsprop, adam; its settings are --optimizer.SETTING."""
     out: Path | None = None
     """Run directory; the next free one under runs/ unless given. Never overwritten."""
     resume: Path | None = None
@@ -86,7 +96,9 @@ def configuration(arguments: Sequence[str]) -> Config:
 
 def _take_task(arguments: list[str]) -> tuple[str | None, list[str]]:
     """The task, if the command line begins with one; values apart from the names of their flags."""
-    arguments = split_flags(arguments, "--preset", "--resume", "--out", "--seeds", "--seed")
+    arguments = split_flags(
+        arguments, "--preset", "--resume", "--out", "--seeds", "--seed", *CHOICE_FLAGS
+    )
     if arguments[0].startswith("-"):
         return None, arguments
     return find_task(arguments[0]).name, arguments[1:]
@@ -94,7 +106,7 @@ def _take_task(arguments: list[str]) -> tuple[str | None, list[str]]:
 
 def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
     """Reads the flags on top of the preset, or of the run that goes on."""
-    rest = _complete_resume(rest)
+    rest = spell_out(_complete_resume(rest))
     earlier = _earlier_runs(rest)
     name, rest = take_preset(rest)
     if earlier:
@@ -106,11 +118,19 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
         )
     else:
         base = preset(task, name or "fast")
+    base = choose(base, rest)
+    check_flags(base, rest)
     presets = "|".join(presets_of(base.task_name))
     parsed: Arguments = tyro.cli(
         Arguments[type(base.task)],
         args=rest,
-        default=Arguments(config=base, seeds=max(1, len(earlier))),
+        default=Arguments(
+            config=base,
+            credit=base.credit.name,
+            engine=base.engine.name,
+            optimizer=base.optimizer.name,
+            seeds=max(1, len(earlier)),
+        ),
         prog=f"synthetic-returns train {base.task_name} [--preset {presets}]",
         description=f"Trains an agent: {find_task(base.task_name).description}.",
         config=(tyro.conf.AvoidSubcommands, tyro.conf.HelptextFromCommentsOff),
@@ -182,7 +202,7 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
     ]
     outs = [folder / f"seed-{c.seed}" for c in configs]
     resume = parsed.resume is not None
-    if jax.default_backend() != "cpu" and config.engine == "fused":
+    if jax.default_backend() != "cpu" and isinstance(config.engine, FusedSettings):
         from synthetic_returns.training.trainer import train_seeds
 
         return train_seeds(configs, outs, resume=resume, log=parsed.log)

@@ -1,12 +1,13 @@
 """What the agent is paid: the environment's rewards and credit, mixed."""
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool
 
-from synthetic_returns.credit.rewards import augmented_reward
+from synthetic_returns.credit.rewards import Rewards, augmented_reward
 from synthetic_returns.utils.checks import check_finite_number
 
 __all__ = ["RewardMix"]
@@ -33,10 +34,10 @@ class RewardMix:
 
     def augmented(
         self,
-        r_t: Float[Array | np.ndarray, "*batch"],
-        credit_t: Float[Array | np.ndarray, "*batch"],
+        r_t: Rewards,
+        credit_t: Rewards,
         last_t: Bool[Array | np.ndarray, "*batch"],
-    ) -> Float[Array | np.ndarray, "*batch"]:
+    ) -> Rewards:
         """The augmented reward, Eq. (reward_summation), of numpy's or JAX's arrays.
 
         Args:
@@ -44,6 +45,6 @@ class RewardMix:
           credit_t: the credit of arriving there, in the same units; detached.
           last_t: whether an episode ends there.
         """
-        where = np.where if isinstance(r_t, np.ndarray) else jnp.where
+        where: Any = np.where if isinstance(r_t, np.ndarray) else jnp.where
         paid_t = where(last_t, self.last_reward * r_t, r_t)
         return augmented_reward(paid_t, credit_t, alpha=self.alpha, beta=self.beta)

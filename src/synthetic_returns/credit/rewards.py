@@ -1,21 +1,25 @@
 """The augmented reward, Eq. (reward_summation)."""
 
+from typing import TypeVar
+
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 
 from synthetic_returns.utils.checks import check_finite_number, check_shape
 
-__all__ = ["augmented_reward"]
+__all__ = ["Rewards", "augmented_reward"]
+
+Rewards = TypeVar("Rewards", Array, np.ndarray)  # of any shape; JAX's, or numpy's on the host
 
 
 def augmented_reward(
-    r_t: Float[Array | np.ndarray, "*batch"],
-    c_t: Float[Array | np.ndarray, "*batch"],
+    r_t: Rewards,
+    c_t: Rewards,
     *,
     alpha: float | Float[Array, ""],
     beta: float | Float[Array, ""],
-) -> Float[Array | np.ndarray, "*batch"]:
+) -> Rewards:
     """The reward that TD learning maximises: ``alpha * c(s_t) + beta * r_t``.
 
     Args:

@@ -10,6 +10,8 @@ from jaxtyping import Array, Float
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodes import EpisodeCutter
 from synthetic_returns.credit.episodic.learner import EpisodicLearner
+from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.episodic.options import episodic_options
 from synthetic_returns.types import Trajectory
 
 __all__ = ["EpisodicCredit", "has_episodic_credit"]
@@ -19,7 +21,7 @@ RUNNING = ("observation", "reward", "length")  # what an EpisodeCutter holds
 
 def has_episodic_credit(config: Config) -> bool:
     """Whether credit comes from a model that is trained on whole episodes."""
-    return config.sr and config.credit == "episodic"
+    return isinstance(config.credit, Episodic)
 
 
 class EpisodicCredit:
@@ -38,23 +40,24 @@ class EpisodicCredit:
           streams: how many actors send unrolls; each has environments of its own.
           stream_envs: how many each has; the whole batch unless given.
         """
-        env = config.task
+        assert isinstance(config.credit, Episodic)
+        env, options = config.task, episodic_options(config.credit, config.view)
         key = jax.random.fold_in(jax.random.key(seed), 1)
         self.learner = EpisodicLearner(
             env.observation_shape,
             env.episode_steps,
-            config.episodic,
+            options,
             key=key,
             dtype=env.observation_dtype,
         )
         self._cutters = [
             EpisodeCutter(
-                config.episodic.seen_shape(env.observation_shape),
+                options.seen_shape(env.observation_shape),
                 env.observation_dtype,
-                stream_envs or config.num_envs,
+                stream_envs or config.engine.num_envs,
                 env.episode_steps,
-                every=config.episodic.every,
-                truncated_reward=config.episodic.truncated_reward,
+                every=options.every,
+                truncated_reward=options.truncated_reward,
             )
             for _ in range(streams)
         ]

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
 
 __all__ = ["ActorFailed", "Engine", "make_engine"]
 
@@ -60,11 +61,11 @@ class Engine(Protocol):
 
 def make_engine(config: Config, seeds: Sequence[int]) -> Engine:
     """The engine of a configuration, at the beginning of a run."""
-    if config.engine == "local":
+    if isinstance(config.engine, LocalSettings):
         from synthetic_returns.engines.local import LocalEngine
 
         return LocalEngine(config, seeds)
-    if config.engine == "cluster":
+    if isinstance(config.engine, ClusterSettings):
         from synthetic_returns.engines.cluster.engine import ClusterEngine
 
         return ClusterEngine(config, seeds)

@@ -23,6 +23,7 @@ from synthetic_returns.engines.layouts import (
     spread_update,
     trajectory_layout,
 )
+from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.types import Trajectory
 from synthetic_returns.utils.devices import AXIS, device_mesh
@@ -44,7 +45,9 @@ class FusedEngine:
     def __init__(self, config: Config, seeds: Sequence[int]):
         """Draws all parameters and starts the environments."""
         self.config = config
-        self.steps_per_call = config.num_envs * config.unroll_length * config.updates_per_call
+        assert isinstance(config.engine, FusedSettings)
+        self._settings = settings = config.engine
+        self.steps_per_call = settings.steps_per_update * settings.updates_per_call
         if not isinstance(config.task, Environment):
             raise ValueError(
                 f"the engine is 'fused' and {config.task_name} is not written in JAX: use the "
@@ -52,13 +55,13 @@ class FusedEngine:
             )
         self._env = VectorEnvironment(config.task)
         self._many = len(seeds) > 1
-        if self._many and config.devices > 1:
+        if self._many and settings.devices > 1:
             raise ValueError(
-                f"devices is {config.devices} with {len(seeds)} seeds; several seeds are trained "
+                f"devices is {settings.devices} with {len(seeds)} seeds; several seeds are trained "
                 "as one computation on one device: set devices to 1, or train them one by one."
             )
-        devices = 1 if self._many else config.devices
-        self._mesh = device_mesh(devices, config.num_envs // config.accumulate)
+        devices = 1 if self._many else settings.devices
+        self._mesh = device_mesh(devices, settings.num_envs // settings.accumulate)
         self._learner = Learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
@@ -79,7 +82,7 @@ class FusedEngine:
 
     def step(self) -> None:
         """One unroll of every environment and one update from it, or several of these."""
-        if self.config.updates_per_call > 1:
+        if self._settings.updates_per_call > 1:
             self._learner_state, self._actor_state, self._metrics = self._steps(
                 self._learner_state, self._actor_state
             )
@@ -160,7 +163,7 @@ class FusedEngine:
 
         def steps(learner_state: LearnerState, actor_state: ActorState) -> tuple[Any, ...]:
             states, metrics = jax.lax.scan(
-                step, (learner_state, actor_state), length=self.config.updates_per_call
+                step, (learner_state, actor_state), length=self._settings.updates_per_call
             )
             return (*states, jax.tree.map(lambda x: x[-1], metrics))
 
@@ -179,13 +182,13 @@ class FusedEngine:
         learner_key, actor_key = jax.random.split(jax.random.key(seed))
         learner_state = self._learner.init(learner_key)
         network = learner_state.agent.network
-        actor_state = actor.start(self._env, network, self.config.num_envs, actor_key)
-        if self.config.stagger:
+        actor_state = actor.start(self._env, network, self._settings.num_envs, actor_key)
+        if self._settings.stagger:
             actor_state = actor.stagger(self._env, network, actor_state)
         return learner_state, actor_state
 
     def _unroll_one(self, network: Any, state: ActorState) -> tuple[ActorState, Trajectory]:
-        return actor.unroll(self._env, network, state, self.config.unroll_length)
+        return actor.unroll(self._env, network, state, self._settings.unroll_length)
 
     def _synthetic_returns(self, trajectory: Trajectory) -> Float[Array, "..."]:
         if not self._many:

@@ -17,6 +17,7 @@ from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.engines.engine import ActorFailed
+from synthetic_returns.engines.settings import LocalSettings
 from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
 from synthetic_returns.utils.process_memory import resident_mb
 
@@ -28,9 +29,9 @@ POLL_SECONDS = 0.2  # how soon a thread that waits sees that it waits in vain
 class LocalEngine:
     """Trains one agent in environments that are stepped from the host.
 
-    With ``config.actors`` 0, one actor plays in the learner's thread, in turns with it: repeatable,
+    With ``actors`` 0, one actor plays in the learner's thread, in turns with it: repeatable,
     and on a task written in JAX the same as the fused engine without staggering. Otherwise each
-    actor thread has ``config.num_envs`` environments of its own.
+    actor thread has ``num_envs`` environments of its own.
 
     Environments on the host can rarely be saved. Unless they can and there are no threads, a
     restored engine starts new episodes, from other seeds than before.
@@ -43,14 +44,10 @@ class LocalEngine:
                 f"there are {len(seeds)} seeds and the engine 'local' trains one at a time: train "
                 "them one by one, or use the engine 'fused' if the task is written in JAX."
             )
-        if config.updates_per_call != 1:
-            raise ValueError(
-                f"updates_per_call is {config.updates_per_call}; the engine 'local' makes one "
-                "update for each unroll that it takes: set it to 1."
-            )
-        self.config = config
-        self.steps_per_call = config.num_envs * config.unroll_length
-        self._learner = UnrollLearner(config, seeds[0], streams=max(1, config.actors))
+        assert isinstance(config.engine, LocalSettings)
+        self.config, self._settings = config, config.engine
+        self.steps_per_call = config.engine.steps_per_update
+        self._learner = UnrollLearner(config, seeds[0], streams=max(1, config.engine.actors))
         self._actors: list[HostActor] = []
         self._threads: _ActorThreads | None = None
 
@@ -62,7 +59,7 @@ class LocalEngine:
             self._threads.publish(self._learner.policy())
         else:
             policy = self._learner.policy()
-            trajectory = self._actors[0].unroll(policy.network, self.config.unroll_length)
+            trajectory = self._actors[0].unroll(policy.network, self._settings.unroll_length)
             self._learner.update(Unroll(0, policy.version, trajectory))
 
     def agent(self, index: int) -> Agent:
@@ -85,7 +82,7 @@ class LocalEngine:
     def snapshot(self, index: int) -> dict[str, Any]:
         """All that is needed to go on later."""
         del index
-        if self.config.actors:
+        if self._settings.actors:
             return self._learner.snapshot(running=False)
         self._start()
         actor = self._actors[0].snapshot()
@@ -115,22 +112,22 @@ class LocalEngine:
         key = self._learner.actor_key
         if self._learner.updates:
             key = jax.random.fold_in(key, self._learner.updates)
-        keys = [key] if self.config.actors <= 1 else jax.random.split(key, self.config.actors)
+        keys = [key] if self._settings.actors <= 1 else jax.random.split(key, self._settings.actors)
         policy = self._learner.policy()
         self._actors = [
-            HostActor(self.config.task, policy.network, self.config.num_envs, k) for k in keys
+            HostActor(self.config.task, policy.network, self._settings.num_envs, k) for k in keys
         ]
-        if self.config.actors:
-            self._threads = _ActorThreads(self._actors, policy, self.config)
+        if self._settings.actors:
+            self._threads = _ActorThreads(self._actors, policy, self._settings)
 
 
 class _ActorThreads:
     """Actors that play on their own, and the queue of what they played."""
 
-    def __init__(self, actors: Sequence[HostActor], policy: Policy, config: Config):
+    def __init__(self, actors: Sequence[HostActor], policy: Policy, settings: LocalSettings):
         self._policy = policy
-        self._length = config.unroll_length
-        self._queue: queue.Queue[Unroll] = queue.Queue(maxsize=config.queue_size)
+        self._length = settings.unroll_length
+        self._queue: queue.Queue[Unroll] = queue.Queue(maxsize=settings.queue_size)
         self._failures: dict[int, BaseException] = {}
         self._stop = threading.Event()
         self._threads = [

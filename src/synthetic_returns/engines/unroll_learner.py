@@ -67,9 +67,9 @@ class UnrollLearner:
             statistics of its own, because these follow its environments.
           stream_envs: environments of each; the whole batch of an update unless given.
         """
-        self.config = config
-        envs = stream_envs or config.num_envs
-        self._mesh = device_mesh(config.devices, config.num_envs // config.accumulate)
+        self.config, settings = config, config.engine
+        envs = stream_envs or settings.num_envs
+        self._mesh = device_mesh(settings.devices, settings.num_envs // settings.accumulate)
         learner_key, self.actor_key = jax.random.split(jax.random.key(seed))
         self._learner = learner = Learner(config, axis=AXIS if self._mesh else None)
         self._state = learner.init(learner_key)

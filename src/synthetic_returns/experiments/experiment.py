@@ -6,7 +6,7 @@ from pathlib import Path
 
 from synthetic_returns.training.jobs import Job
 
-__all__ = ["FULL", "NO_SR", "SR", "Arm", "Bar", "Experiment", "unique_jobs"]
+__all__ = ["EPISODIC", "FULL", "NONE", "PAPER", "Arm", "Bar", "Experiment", "unique_jobs"]
 
 ROWS = 100  # of metrics in a run, whatever its budget
 
@@ -34,10 +34,12 @@ class Arm:
         return dataclasses.replace(self, flags=(*self.flags, *flags))
 
 
-# Orange with synthetic returns and blue without, as in the paper.
-SR = Arm("sr", "with SR", "#e8710a")
-NO_SR = Arm("no-sr", "without SR", "#1f77b4", ("--no-sr",))
-FULL = (SR, NO_SR)
+# Arms have the names of their credit methods. Orange with synthetic returns and blue without, as in
+# the paper.
+EPISODIC = Arm("episodic", "with SR", "#e8710a")
+PAPER = Arm("paper", "with SR", "#e8710a", preset="paper")
+NONE = Arm("none", "without SR", "#1f77b4", ("--credit", "none"))
+FULL = (EPISODIC, NONE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,8 +113,8 @@ class Experiment:
     def _job(self, root: Path, arm: Arm, seed: int) -> Job:
         budget = {
             "--steps": self.steps,
-            "--log-every": max(1, self.steps // ROWS),
-            "--traces": self.traces,
+            "--reporting.log-every": max(1, self.steps // ROWS),
+            "--reporting.traces": self.traces,
             "--seed": seed,
         }
         return Job(

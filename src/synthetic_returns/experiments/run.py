@@ -53,7 +53,7 @@ def _write_experiment(outcomes: Outcomes, folder: Path) -> list[Row]:
     for runs in outcomes.values():
         for outcome in runs:
             write_curve(outcome, folder)
-        if runs[0].config["sr"]:
+        if runs[0].config["credit"]["name"] != "none":
             # One seed is enough to look at: its episodes are what the figures show.
             name = f"{runs[0].arm.name}-seed{runs[0].seed}-traces.csv"
             write_traces(folder / name, runs[0].example_traces())

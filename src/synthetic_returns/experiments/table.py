@@ -23,10 +23,14 @@ def read_paper_results() -> list[Row]:
 
 
 def published_results(experiment: str, arm: str) -> str:
-    """What was published about one arm of an experiment, in one line."""
+    """What was published beside one arm of an experiment, in one line.
+
+    The paper has one method: whatever gives the credit here is compared with it.
+    """
+    published = (experiment, arm if arm == "none" else "paper")
     rows = read_paper_results()
     return "; ".join(
-        _published(row) for row in rows if (row["experiment"], row["arm"]) == (experiment, arm)
+        _published(row) for row in rows if (row["experiment"], row["arm"]) == published
     )
 
 

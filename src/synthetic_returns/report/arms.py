@@ -7,10 +7,11 @@ from typing import Any
 from synthetic_returns.config import Config
 from synthetic_returns.report.chart import Bundle
 from synthetic_returns.report.run_record import RunRecord
+from synthetic_returns.utils.settings import dotted
 
 __all__ = ["ArmRecord", "TaskRecord", "differing_settings", "group"]
 
-BUDGET = {"seed", "log_every", "traces", "checkpoint_every", "eval_episodes"}
+BUDGET = ("seed", "reporting.")  # what the names of such settings begin with
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,30 +56,34 @@ def group(records: Sequence[RunRecord]) -> list[TaskRecord]:
 
 
 def differing_settings(configs: Sequence[Config]) -> dict[str, list[Any]]:
-    """The settings in which configurations differ, with the value of each; not their seeds."""
-    flat = [_flat(config.to_dict()) for config in configs]
+    """The settings in which configurations differ, with the value of each; not their seeds.
+
+    What only some have, such as the settings of another credit method, is no difference: the name
+    of the method is.
+    """
+    flat = [dotted(config.to_dict()) for config in configs]
     names = dict.fromkeys(name for settings in flat for name in settings)
-    values = {name: [settings.get(name) for settings in flat] for name in names}
-    return {
-        name: column
-        for name, column in values.items()
-        if name not in BUDGET and any(value != column[0] for value in column)
-    }
+    found: dict[str, list[Any]] = {}
+    for name in names:
+        values = [settings[name] for settings in flat if name in settings]
+        if not name.startswith(BUDGET) and any(value != values[0] for value in values):
+            found[name] = [settings.get(name) for settings in flat]
+    return found
 
 
 def _task(arms: dict[Config, list[RunRecord]]) -> TaskRecord:
-    # Synthetic returns first: they are orange everywhere.
-    ordered = sorted(arms, key=lambda config: not config.sr)
-    first_number = 0 if ordered[0].sr else 1
-    differences = differing_settings(ordered)
+    # Arms with credit first: the first colour, orange, is theirs everywhere.
+    ordered = sorted(arms, key=lambda config: not config.has_credit)
+    first_number = 0 if ordered[0].has_credit else 1
     records = []
     for number, config in enumerate(ordered):
-        label = "with SR" if config.sr else "without SR"
-        others = {k: v[number] for k, v in differences.items() if k != "sr"}
-        same = [c for c in ordered if c.sr == config.sr]
+        label = config.credit.name if config.has_credit else "no credit"
+        same = [c for c in ordered if c.credit.name == config.credit.name]
         if len(same) > 1:
+            place = same.index(config)
+            others = {name: values[place] for name, values in differing_settings(same).items()}
             named = ", ".join(f"{name} {value}" for name, value in others.items())
-            label = f"{label}: {named}" if named else f"{label}, {same.index(config) + 1}"
+            label = f"{label}: {named}" if named else f"{label}, {place + 1}"
         runs = tuple(sorted(arms[config], key=lambda run: run.config.seed))
         records.append(ArmRecord(label, first_number + number, runs))
     return TaskRecord(ordered[0], tuple(records))
@@ -86,13 +91,3 @@ def _task(arms: dict[Config, list[RunRecord]]) -> TaskRecord:
 
 def _without_seed(config: Config) -> Config:
     return dataclasses.replace(config, seed=0)
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = value
-    return found

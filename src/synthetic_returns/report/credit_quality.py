@@ -65,7 +65,7 @@ def credit_quality(
     seed: int = 0,
 ) -> CreditQuality | None:
     """Plays episodes and measures their credit; None if nothing is defined for the task."""
-    if not config.sr or not _is_measured(config.task):
+    if not config.has_credit or not _is_measured(config.task):
         return None
     played = play(config, agent, credit, episodes, seed=seed)
     if isinstance(config.task, Catch):  # a good agent misses nothing, and misses are needed, too

@@ -23,7 +23,7 @@ def find_experiment(config: Config) -> Experiment | None:
 def published(config: Config) -> str:
     """The paper's numbers for this task and arm; empty if there are none."""
     experiment = find_experiment(config)
-    return published_results(experiment.name, "sr" if config.sr else "no-sr") if experiment else ""
+    return published_results(experiment.name, config.credit.name) if experiment else ""
 
 
 @functools.cache

@@ -28,7 +28,7 @@ def measure(records: Sequence[RunRecord]) -> Measured:
     """The quality of the credit of every run that has an agent and a measure."""
     found: Measured = []
     for record in records:
-        if record.config.sr and record.opened.has_checkpoint:
+        if record.config.has_credit and record.opened.has_checkpoint:
             _, agent, credit = record.opened.load()
             if quality := credit_quality(record.config, agent, credit):
                 found.append((record, quality))

@@ -11,6 +11,7 @@ from synthetic_returns.report.credit_quality import CreditQuality
 from synthetic_returns.report.example_episode import example_episode
 from synthetic_returns.report.published import find_experiment, published
 from synthetic_returns.report.run_record import RunRecord
+from synthetic_returns.utils.settings import dotted
 from synthetic_returns.viewer.markup import Markup, tag
 
 __all__ = ["commands", "credit", "curves", "diagnostics", "outcomes", "settings", "throughput"]
@@ -22,7 +23,7 @@ Qualities = Sequence[tuple[RunRecord, CreditQuality]]
 def credit(task: TaskRecord, qualities: Qualities) -> Markup:
     """How good the credit is, and an episode in which it can be seen."""
     cards = [_card(record, quality) for record, quality in qualities]
-    with_sr = [run for run in task.runs if run.config.sr]
+    with_sr = [run for run in task.runs if run.config.has_credit]
     examples = [figure for run in with_sr[:1] if (figure := example_episode(run))]
     if not cards and not examples:
         return tag("p", "These agents have no synthetic returns.", class_="note")
@@ -48,7 +49,7 @@ def curves(task: TaskRecord) -> Markup:
 
 def diagnostics(task: TaskRecord) -> Markup:
     """Whether the state-associative model explains, opens its gate and has come to rest."""
-    arms = [arm for arm in task.arms if arm.runs[0].config.sr]
+    arms = [arm for arm in task.arms if arm.runs[0].config.has_credit]
     charts = [
         draw_chart(
             "explained variance",
@@ -219,10 +220,7 @@ def _spread(values: Sequence[float | int], form: str) -> str:
 
 
 def _all_settings(arm: ArmRecord) -> list[tuple[str, object]]:
-    config = arm.runs[0].config.to_dict()
-    nested = {name: value for name, value in config.items() if isinstance(value, dict)}
-    plain = [(name, value) for name, value in config.items() if name not in nested]
-    return plain + [(f"{a}.{b}", x) for a, inner in nested.items() for b, x in inner.items()]
+    return list(dotted(arm.runs[0].config.to_dict()).items())
 
 
 def _value(value: object) -> str:

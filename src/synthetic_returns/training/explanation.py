@@ -11,6 +11,7 @@ from synthetic_returns.credit.episodes import bucket
 from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.credit.old_explanation import Explanation
 from synthetic_returns.credit.paper.memory import memory_sum
+from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.types import TimeStep
 
 __all__ = ["contribution", "explain", "pad_time"]
@@ -25,8 +26,8 @@ def explain(
 
     Args:
       config: how the model was trained.
-      agent: holds the model if it is trained with the policy (credit: unroll).
-      credit: the model if it is trained on whole episodes (credit: episodic).
+      agent: holds the model if it is trained with the policy (the method paper).
+      credit: the model if it is trained on whole episodes (the method episodic).
       timestep: ``[T, B]``, each column from FIRST to LAST; what comes after is ignored.
     """
     if credit is not None:
@@ -65,17 +66,18 @@ def _explain_episodic(credit: EpisodicState, timestep: TimeStep) -> Explanation:
 
 def _explain_own(config: Config, agent: Agent, timestep: TimeStep) -> Explanation:
     assert agent.sa_model is not None
+    assert isinstance(config.credit, Paper)
     features = agent.network.torso(timestep.observation)
     batch = timestep.reward.shape[1]
     core = agent.network.initial_state(batch)
     hidden, _ = agent.network.recur(features, timestep.first, core)
-    current = hidden if config.sa_current == "core" else features
+    current = hidden if config.credit.current == "core" else features
     c, g, b = (
         agent.sa_model.contribution(features),
         agent.sa_model.gate(current),
         agent.sa_model.baseline(current),
     )
-    capacity = config.memory_capacity or config.task.episode_steps
+    capacity = config.credit.capacity or config.task.episode_steps
     empty, none_before = jnp.zeros((batch, capacity)), jnp.zeros(batch, jnp.int32)
     c_sum_tm1 = memory_sum(empty, c, timestep.first, none_before)
     return Explanation(c, g, b, g * c_sum_tm1 + b)

@@ -15,11 +15,13 @@ from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
+from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loggers.base import check_loggers, make_logger
 from synthetic_returns.training.runs import Run, RunError, default_run_path
 from synthetic_returns.training.trace_log import show_traces
 from synthetic_returns.training.traces import TraceRecorder, trace_points
+from synthetic_returns.utils.settings import dotted
 
 __all__ = [
     "Progress",
@@ -88,8 +90,8 @@ def train_seeds(
             )
             for run in runs
         ]
-        recorder = TraceRecorder(config)
-        traces_due = [at for at in trace_points(config.steps, config.traces) if at > start]
+        recorder, reporting = TraceRecorder(config), config.reporting
+        traces_due = [at for at in trace_points(config.steps, reporting.traces) if at > start]
         clock = _Clock(wall_s)
         step = saved = start
 
@@ -118,7 +120,10 @@ def train_seeds(
                         show_traces(writers[index], c, run.path)
                 # At fixed steps, so that an interrupted run reports at the same ones.
                 before = step - engine.steps_per_call
-                if step // config.log_every > before // config.log_every or step >= config.steps:
+                if (
+                    step // reporting.log_every > before // reporting.log_every
+                    or step >= config.steps
+                ):
                     rows = engine.report()
                     rate = (step - logged) / clock.lap()
                     logged = step
@@ -128,7 +133,7 @@ def train_seeds(
                         _check_sane(row, step, run, saved)
                     if progress:
                         progress(step, rows[0])
-                    if clock.since("checkpoint") >= config.checkpoint_every:
+                    if clock.since("checkpoint") >= reporting.checkpoint_every:
                         save()
             if step > saved:
                 save()
@@ -143,12 +148,12 @@ def train_seeds(
         for index, run in enumerate(runs):
             agent = engine.agent(index)
             seed = configs[index].seed
-            result = evaluate(config.task, agent.network, config.eval_episodes, 10_000 + seed)
+            result = evaluate(config.task, agent.network, reporting.eval_episodes, 10_000 + seed)
             run.write_summary(
                 {
                     "task": config.task_name,
                     "preset": config.preset,
-                    "sr": config.sr,
+                    "credit": config.credit.name,
                     "seed": seed,
                     "env_steps": step,
                     "wall_s": wall_s,
@@ -181,16 +186,18 @@ def load_agent_and_credit(path: str | Path) -> tuple[Config, int, Agent, Episodi
 def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
     """A new run, or the one to go on with."""
     if out is None:
-        arm = "sr" if config.sr else "no-sr"
-        out = default_run_path("runs", config.task_name, config.preset, arm)
+        out = default_run_path("runs", config.task_name, config.preset, config.credit.name)
     if resume and Path(out).exists():
         run = Run.open(out, write=True)
         before = Config.from_dict(run.config)
         # Training for longer, or elsewhere, is not another experiment.
-        free = {name: getattr(config, name) for name in ("steps", "address")}
-        if config.engine == "cluster":
-            free["actors"] = config.actors
-        if dataclasses.replace(before, **free) != config:
+        free: dict[str, Any] = {"steps": config.steps}
+        if isinstance(config.engine, ClusterSettings) and isinstance(
+            before.engine, ClusterSettings
+        ):
+            free["engine.address"] = config.engine.address
+            free["engine.actors"] = config.engine.actors
+        if before.changed(free) != config:
             run.close()
             raise RunError(
                 f"{out} was started with other settings ({difference(before, config)}); "
@@ -202,9 +209,16 @@ def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
 
 
 def difference(before: Config, now: Config) -> str:
-    """Names the settings in which two configurations differ."""
-    a, b = before.to_dict(), now.to_dict()
-    return ", ".join(f"{k}: {a[k]!r} then, {b[k]!r} now" for k in a if a[k] != b[k])
+    """Names the settings in which two configurations differ.
+
+    Of another engine, credit method or optimiser the name says enough, and what both have.
+    """
+    a, b = dotted(before.to_dict()), dotted(now.to_dict())
+    return ", ".join(
+        f"{name}: {a[name]!r} then, {b[name]!r} now"
+        for name in a
+        if a[name] != b.get(name, a[name])
+    )
 
 
 def _snapshot(engine: Engine, index: int, wall_s: float) -> dict[str, Any]:
@@ -231,7 +245,7 @@ def _check_sane(row: dict[str, float], step: int, run: Run, saved: int) -> None:
             remedy = f"the checkpoint of step {saved} is kept" if saved else "nothing was saved yet"
             raise TrainingStopped(
                 f"{name} is {row[name]} at step {step} of {run.path}: training diverged and "
-                f"{remedy}; try a smaller --learning-rate or --alpha."
+                f"{remedy}; try a smaller --optimizer.learning-rate or --reward.alpha."
             )
 
 

@@ -33,6 +33,8 @@ class OpenedRun:
         run = Run.open(path)
         try:
             config = Config.from_dict(run.config)
+        except RunError as error:
+            raise RunError(f"{path}: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise RunError(
                 f"{path} was written by synthetic-returns {run.version} and this version cannot "

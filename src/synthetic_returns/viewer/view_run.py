@@ -36,7 +36,7 @@ def record_run(path: Path, episodes: int, *, seed: int = 0, greedy: bool = False
     step, agent, credit = opened.load()
     config = opened.config
     played = play(config, agent, credit, episodes, seed=seed, greedy=greedy)
-    bars = state_bars(config.task, agent, credit) if config.sr else None
+    bars = state_bars(config.task, agent, credit) if config.has_credit else None
     return RecordedRun(opened, step, record(config, played), bars)
 
 
@@ -46,7 +46,8 @@ def write_run_view(recorded: RecordedRun, out: Path) -> Path:
     task = find_task(config.task_name)
     facts = {
         "task": f"{task.name}: {task.description}",
-        "preset": f"{config.preset}, {'with' if config.sr else 'without'} synthetic returns",
+        "preset": config.preset,
+        "credit": config.credit.name,
         "seed": str(config.seed),
         "trained for": f"{recorded.step:,} steps",
         "run": str(recorded.opened.path),

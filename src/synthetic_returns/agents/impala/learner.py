@@ -10,23 +10,22 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from synthetic_returns.agents.impala.losses import (
+    action_prior_loss,
     entropy_loss,
-    habit_loss,
     log_prob,
     policy_gradient_loss,
     value_loss,
 )
 from synthetic_returns.agents.impala.vtrace import vtrace
-from synthetic_returns.agents.optimizers import adam
 from synthetic_returns.config import Config
 from synthetic_returns.credit.paper.association import associate
 from synthetic_returns.credit.paper.memory import EpisodicMemory
+from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.credit.paper.sa_model import StateAssociativeModel
-from synthetic_returns.credit.rewards import augmented_reward
 from synthetic_returns.nn.networks import AgentNetwork, make_torso
 from synthetic_returns.types import Key, Trajectory
 
-__all__ = ["Agent", "Learner", "LearnerState", "make_optimizer"]
+__all__ = ["Agent", "Learner", "LearnerState"]
 
 Metrics = dict[str, Float[Array, ""]]
 
@@ -61,16 +60,17 @@ class Learner:
 
     def init(self, key: Key) -> LearnerState:
         """Draws the parameters."""
-        config, env = self.config, self.config.task
+        config, env = self.config.agent, self.config.task
+        credit, torso_settings = self.config.credit, config.torso
         torso_key, network_key, sa_key = jax.random.split(key, 3)
-        feature_size = config.torso_sizes[-1]
+        feature_size = torso_settings.sizes[-1]
         torso = make_torso(
             env.observation_shape,
-            config.channels,
-            config.torso_sizes,
-            kernel=config.kernel,
-            stride=config.stride,
-            patches=config.patches,
+            torso_settings.channels,
+            torso_settings.sizes,
+            kernel=torso_settings.kernel,
+            stride=torso_settings.stride,
+            patches=torso_settings.patches,
             key=torso_key,
         )
         network = AgentNetwork(
@@ -82,25 +82,27 @@ class Learner:
             clock=env.episode_steps if config.clock else 0,
             key=network_key,
         )
-        if config.habit:
+        if config.action_prior:
             network = eqx.tree_at(
-                lambda n: n.policy_logits.bias, network, replace_fn=lambda x: x + self.log_habit
+                lambda n: n.policy_logits.bias,
+                network,
+                replace_fn=lambda x: x + self.log_action_prior,
             )
         sa_model = memory = None
-        if config.sr and config.credit == "unroll":
-            core_sees = config.sa_current == "core" and config.lstm_size
+        if isinstance(credit, Paper):
+            core_sees = credit.current == "core" and config.lstm_size
             sa_model = StateAssociativeModel(
                 feature_size,
                 config.lstm_size if core_sees else feature_size,
-                contribution_layers=config.sa_sizes,
-                gate_layers=config.sa_sizes[:1],
-                baseline_layers=config.sa_sizes,
+                contribution_layers=credit.sizes,
+                gate_layers=credit.sizes[:1],
+                baseline_layers=credit.sizes,
                 key=sa_key,
             )
-            capacity = config.memory_capacity or env.episode_steps
-            memory = EpisodicMemory.empty(config.num_envs, capacity, feature_size)
+            capacity = credit.capacity or env.episode_steps
+            memory = EpisodicMemory.empty(self.config.engine.num_envs, capacity, feature_size)
         agent = Agent(network, sa_model)
-        optimizer = make_optimizer(config).init(eqx.filter(agent, eqx.is_array))
+        optimizer = self.optimizer.init(eqx.filter(agent, eqx.is_array))
         return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))
 
     def update(
@@ -120,7 +122,7 @@ class Learner:
         """
         agent, optimizer, memory = state.agent, state.optimizer, state.memory
         metrics: Metrics = {}
-        for _ in range(self.config.reuse):
+        for _ in range(self.config.agent.epochs):
             # Each of them stores the unroll in the memory as it was before.
             grads, (memory, metrics) = self.gradients(
                 agent, state.memory, trajectory, c_t, self.entropy_cost(state.updates)
@@ -128,7 +130,7 @@ class Learner:
             if self.axis is not None:
                 grads = jax.lax.psum(grads, self.axis)
                 metrics = jax.lax.pmean(metrics, self.axis)
-            updates, optimizer = make_optimizer(self.config).update(grads, optimizer)
+            updates, optimizer = self.optimizer.update(grads, optimizer)
             agent = eqx.apply_updates(agent, updates)
             metrics["grad_norm"] = optax.tree.norm(grads)
         return LearnerState(agent, optimizer, memory, state.updates + 1), metrics
@@ -147,7 +149,7 @@ class Learner:
         whole; only the activations of one part are in memory at a time.
         """
         grad = eqx.filter_grad(self.loss, has_aux=True)
-        if self.config.accumulate == 1:
+        if self.config.engine.accumulate == 1:
             return grad(agent, memory, trajectory, c_t, entropy_cost)
 
         def add(total: Any, part: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -156,22 +158,27 @@ class Learner:
             return jax.tree.map(jnp.add, total, grads), found
 
         zero = jax.tree.map(jnp.zeros_like, eqx.filter(agent, eqx.is_inexact_array))
-        parts = _split_batch((memory, trajectory, c_t), self.config.accumulate)
+        parts = _split_batch((memory, trajectory, c_t), self.config.engine.accumulate)
         grads, (memories, metrics) = jax.lax.scan(add, zero, parts)
         memory = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), memories)
         return grads, (memory, jax.tree.map(jnp.mean, metrics))
 
     @property
-    def log_habit(self) -> Float[Array, "actions"]:
+    def optimizer(self) -> optax.GradientTransformation:
+        """The optimiser of the agent."""
+        return self.config.optimizer.make(self.config.updates * self.config.agent.epochs)
+
+    @property
+    def log_action_prior(self) -> Float[Array, "actions"]:
         """Log probabilities of the actions of an agent that has learned nothing."""
-        others = self.config.task.num_actions - 1
-        habit = [self.config.habit, *[(1 - self.config.habit) / others] * others]
-        return jnp.log(jnp.asarray(habit, jnp.float32))
+        first, others = self.config.agent.action_prior, self.config.task.num_actions - 1
+        return jnp.log(jnp.asarray([first, *[(1 - first) / others] * others], jnp.float32))
 
     def entropy_cost(self, updates: Int[Array, ""]) -> Float[Array, ""]:
         """The weight of the entropy bonus after so many updates."""
         progress = jnp.minimum(updates / self.config.updates, 1)
-        return self.config.entropy_cost * (1 - self.config.entropy_fall * progress)
+        settings = self.config.agent
+        return settings.entropy_cost * (1 - settings.entropy_decay * progress)
 
     def loss(
         self,
@@ -182,7 +189,8 @@ class Learner:
         entropy_cost: Float[Array, ""],
     ) -> tuple[Float[Array, ""], tuple[EpisodicMemory | None, Metrics]]:
         """From an unroll to the one number that is minimised."""
-        config, timestep = self.config, trajectory.timestep
+        config, credit, timestep = self.config.agent, self.config.credit, trajectory.timestep
+        reward = self.config.reward
         metrics: Metrics = {}
 
         # The T + 1 states of the unroll, as the agent sees them now.
@@ -194,25 +202,26 @@ class Learner:
         # destination belongs to the next one: such a transition is not valid.
         valid_tm1 = ~timestep.last[:-1]
         first_tm1 = timestep.first[:-1]
-        r_t = config.reward_scale * timestep.reward[1:]
-        c_t = None if c_t is None else config.reward_scale * c_t
+        r_t = reward.scale * timestep.reward[1:]
+        c_t = None if c_t is None else reward.scale * c_t
 
         # State-associative learning, Eq. (basic_arch): the reward of leaving s_tm1, predicted from
         # the states before it.
-        sa_loss = jnp.zeros(())
-        if agent.sa_model is not None and memory is not None:
+        sa_loss, sa_cost = jnp.zeros(()), 1.0
+        if isinstance(credit, Paper) and agent.sa_model is not None and memory is not None:
             association = associate(
                 agent.sa_model,
                 memory,
                 features[:-1],
                 first_tm1,
                 r_t,
-                current=(hidden if config.sa_current == "core" else features)[:-1],
+                current=(hidden if credit.current == "core" else features)[:-1],
                 valid=valid_tm1,
-                two_stage=config.two_stage,
+                two_stage=credit.two_stage,
                 check=False,
             )
             sa_loss, memory = association.loss, association.memory
+            sa_cost = credit.cost
             metrics |= {f"sa/{name}": x for name, x in association.metrics.items()}
             c_last = agent.sa_model.contribution(features[-1:])
             c_t = jnp.concatenate([association.c_t[1:], c_last])
@@ -220,8 +229,7 @@ class Learner:
         # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
         r_aug_t = r_t
         if c_t is not None:
-            paid_t = jnp.where(timestep.last[1:], config.last_reward * r_t, r_t)
-            r_aug_t = augmented_reward(paid_t, c_t, alpha=config.alpha, beta=config.beta)
+            r_aug_t = reward.augmented(r_t, c_t, timestep.last[1:])
 
         # V-trace on the augmented reward.
         log_pi_tm1 = log_prob(logits[:-1], trajectory.action)
@@ -240,12 +248,10 @@ class Learner:
         pg_loss = policy_gradient_loss(log_pi_tm1, trace.advantage_tm1, valid_tm1)
         v_loss = value_loss(value[:-1], trace.target_tm1, valid_tm1)
         ent_loss = entropy_loss(logits[:-1], valid_tm1)
-        apart = ent_loss  # from the habit; all actions alike unless there is one
-        if config.habit:
-            apart = ent_loss + habit_loss(logits[:-1], self.log_habit, valid_tm1)
-        loss = (
-            pg_loss + config.value_cost * v_loss + entropy_cost * apart + config.sa_cost * sa_loss
-        )
+        apart = ent_loss  # from the action prior; all actions alike unless there is one
+        if config.action_prior:
+            apart = ent_loss + action_prior_loss(logits[:-1], self.log_action_prior, valid_tm1)
+        loss = pg_loss + config.value_cost * v_loss + entropy_cost * apart + sa_cost * sa_loss
         metrics |= {
             "loss/total": loss,
             "loss/policy": pg_loss,
@@ -276,17 +282,3 @@ def _split_batch(data: tuple[Any, Trajectory, Any], parts: int) -> tuple[Any, ..
     split = jax.tree.map(columns, with_core(trajectory, None))
     split = with_core(split, jax.tree.map(rows, trajectory.core))
     return jax.tree.map(rows, memory), split, jax.tree.map(columns, c_t)
-
-
-def make_optimizer(config: Config) -> optax.GradientTransformation:
-    """Clipping by global norm, then RMSProp (epsilon inside the root) or Adam."""
-    learning_rate = config.learning_rate
-    if config.anneal:
-        learning_rate = optax.linear_schedule(learning_rate, 0.0, config.updates * config.reuse)
-    if config.optimizer == "rmsprop":
-        step = optax.rmsprop(
-            learning_rate, decay=config.decay, eps=config.epsilon, eps_in_sqrt=True
-        )
-    else:
-        step = adam(learning_rate, b1=config.adam_b1, b2=config.adam_b2, eps=config.epsilon)
-    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), step)

@@ -6,7 +6,13 @@ from jaxtyping import Array, Bool, Float, Int
 
 from synthetic_returns.utils.averages import masked_mean
 
-__all__ = ["entropy_loss", "habit_loss", "log_prob", "policy_gradient_loss", "value_loss"]
+__all__ = [
+    "action_prior_loss",
+    "entropy_loss",
+    "log_prob",
+    "policy_gradient_loss",
+    "value_loss",
+]
 
 
 def log_prob(
@@ -43,11 +49,11 @@ def entropy_loss(
     return masked_mean(jnp.sum(jnp.exp(log_pi) * log_pi, axis=-1), valid_tm1)
 
 
-def habit_loss(
+def action_prior_loss(
     logits_tm1: Float[Array, "time batch actions"],
-    log_habit: Float[Array, "actions"],
+    log_prior: Float[Array, "actions"],
     valid_tm1: Bool[Array, "time batch"],
 ) -> Float[Array, ""]:
-    """How unusual the policy is, by what is usual; with the entropy loss, their KL divergence."""
+    """The cross-entropy of policy and prior; with the entropy loss, their KL divergence."""
     pi = jax.nn.softmax(logits_tm1)
-    return -masked_mean(jnp.einsum("tba,a->tb", pi, log_habit), valid_tm1)
+    return -masked_mean(jnp.einsum("tba,a->tb", pi, log_prior), valid_tm1)

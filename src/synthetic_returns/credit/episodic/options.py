@@ -1,11 +1,15 @@
 """The choices of the episodic learner."""
 
 import dataclasses
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from synthetic_returns.utils.checks import check_positive
 
-__all__ = ["EpisodicOptions"]
+if TYPE_CHECKING:
+    from synthetic_returns.credit.episodic.method import Episodic
+    from synthetic_returns.credit.view import View
+
+__all__ = ["EpisodicOptions", "episodic_options"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,3 +133,38 @@ class EpisodicOptions:
         if self.columns is not None:
             observation = observation[..., slice(*self.columns), :]
         return observation
+
+
+def episodic_options(method: "Episodic", view: "View") -> EpisodicOptions:
+    """The options of a method that sees a view of its task."""
+    encoder, replay = method.encoder, method.replay
+    return EpisodicOptions(
+        centred=method.centred,
+        encoder_gradient=method.encoder_gradient,
+        gate=method.gate,
+        sparsity=method.sparsity,
+        time_features=method.time_features,
+        two_stage=method.two_stage,
+        standardise=method.standardise,
+        horizon=method.horizon,
+        trust=method.trust,
+        current=method.current,
+        end=method.end,
+        truncated_reward=view.truncated_reward,
+        every=view.stride,
+        rows=view.rows,
+        columns=view.columns,
+        changes=view.changes,
+        channels=encoder.channels,
+        patches=encoder.patches,
+        kernel=encoder.kernel,
+        stride=encoder.stride,
+        encoder_sizes=encoder.sizes,
+        head_sizes=method.head_sizes,
+        learning_rate=method.learning_rate,
+        slots=replay.slots,
+        batch_size=replay.batch_size,
+        updates_per_episode=replay.updates_per_episode,
+        warmup=replay.warmup,
+        save_episodes=replay.save,
+    )

@@ -11,6 +11,7 @@ from synthetic_returns.acting.compiled_actor import CompiledActor
 from synthetic_returns.acting.host_actor import HostActor
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.config import Config
+from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.envs.base import Environment
 from synthetic_returns.nn.networks import AgentNetwork
 from synthetic_returns.types import Key, Trajectory, first_step
@@ -56,7 +57,7 @@ class ActorProcess:
         if self._player is None or life != self._life:
             self._begin(life)
         assert self._player is not None
-        trajectory = self._player.unroll(self._network, self._config.unroll_length)
+        trajectory = self._player.unroll(self._network, self._config.engine.unroll_length)
         return jax.tree.map(np.asarray, trajectory)
 
     def _begin(self, life: int) -> None:
@@ -80,7 +81,7 @@ def to_weights(network: AgentNetwork, version: int) -> Weights:
 
 def expected_trajectory(config: Config, envs: int) -> Trajectory:
     """The shapes and types of an actor's unroll."""
-    time, task, network = config.unroll_length, config.task, network_of(config)
+    time, task, network = config.engine.unroll_length, config.task, network_of(config)
 
     def nothing() -> Trajectory:
         seen = jnp.zeros(task.observation_shape, task.observation_dtype)
@@ -103,5 +104,6 @@ def _player(
     config: Config, network: AgentNetwork, envs: int, key: Key
 ) -> HostActor | CompiledActor:
     if isinstance(config.task, Environment):
-        return CompiledActor(config.task, network, envs, key, stagger=config.stagger)
+        assert isinstance(config.engine, ClusterSettings)
+        return CompiledActor(config.task, network, envs, key, stagger=config.engine.stagger)
     return HostActor(config.task, network, envs, key)

@@ -28,6 +28,7 @@ from synthetic_returns.engines.cluster.actor_process import (
 )
 from synthetic_returns.engines.cluster.unroll_checks import find_fault
 from synthetic_returns.engines.engine import ActorFailed
+from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.engines.unroll_learner import Unroll
 
 __all__ = ["Crew"]
@@ -93,9 +94,11 @@ class Crew:
           life: different for every session of a run, so that its episodes are others.
           weights: gives the newest.
         """
-        self._ray, self._ours = _connect(config)
+        assert isinstance(config.engine, ClusterSettings)
         self._config, self._weights = config, weights
-        self._expected = expected_trajectory(config, config.envs_per_actor)
+        self._settings = settings = config.engine
+        self._ray, self._ours = _connect(settings)
+        self._expected = expected_trajectory(config, settings.envs_per_actor)
         remote = self._ray.remote(
             num_cpus=1,
             max_restarts=-1,
@@ -105,14 +108,14 @@ class Crew:
         self._members = [
             _Member(
                 remote.options(name=f"actor-{stream}").remote(
-                    config, config.envs_per_actor, seed, stream
+                    config, settings.envs_per_actor, seed, stream
                 ),
                 life,
             )
-            for stream in range(config.actors)
+            for stream in range(settings.actors)
         ]
         self._published: tuple[int, Any] | None = None
-        self._idle = collections.deque(range(config.actors))
+        self._idle = collections.deque(range(settings.actors))
         self._playing: dict[Any, _Order] = {}
         self._arrived: collections.deque[Unroll] = collections.deque()
         self._delivered: set[int] = set()
@@ -136,7 +139,7 @@ class Crew:
             self._receive()
         raise ActorFailed(
             f"no actor has sent anything for {SILENCE_SECONDS:.0f} s ({self._last_trouble}); see "
-            f"whether the cluster has a free CPU for each of the {self._config.actors} actors "
+            f"whether the cluster has a free CPU for each of the {self._settings.actors} actors "
             "(ray status)"
         )
 
@@ -146,7 +149,8 @@ class Crew:
 
     def report(self) -> dict[str, float]:
         """What happened since the last report."""
-        steps = self._counts["unrolls"] * self._config.envs_per_actor * self._config.unroll_length
+        settings = self._settings
+        steps = self._counts["unrolls"] * settings.envs_per_actor * settings.unroll_length
         report: dict[str, float] = {
             "actors/delivering": len(self._delivered),
             "actors/restarted": self._counts["restarted"],
@@ -168,8 +172,7 @@ class Crew:
 
     def send_out(self, version: int) -> None:
         """Lets idle actors play, as long as what they play will not be too old."""
-        config = self._config
-        most = config.max_lag * config.unrolls_per_update
+        most = self._settings.max_lag * self._settings.unrolls_per_update
         now = time.monotonic()
         ready = [stream for stream in self._idle if self._members[stream].rests_until <= now]
         room = max(0, most - len(self._playing) - len(self._arrived))
@@ -234,7 +237,7 @@ class Crew:
             raise ActorFailed(f"actor {stream} failed {member.errors} times in a row: {why}")
 
 
-def _connect(config: Config) -> tuple[Any, bool]:
+def _connect(settings: ClusterSettings) -> tuple[Any, bool]:
     """Ray, connected; and whether the cluster is ours to shut down."""
     if importlib.util.find_spec("ray") is None:
         raise ValueError(
@@ -247,11 +250,11 @@ def _connect(config: Config) -> tuple[Any, bool]:
 
     if ray.is_initialized():
         return ray, False
-    if config.address is not None:
-        where: dict[str, Any] = {"address": config.address}
+    if settings.address is not None:
+        where: dict[str, Any] = {"address": settings.address}
     else:
         # As many CPUs as actors, whatever the machine has: they take turns.
-        where = {"num_cpus": config.actors, "include_dashboard": False}
+        where = {"num_cpus": settings.actors, "include_dashboard": False}
         where["_node_ip_address"] = "127.0.0.1"
     with warnings.catch_warnings(), _own_signals():
         # JAX is afraid of forks because it has threads; Ray's become other programs at once.

@@ -15,6 +15,7 @@ from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.engines.cluster.actor_process import Weights, to_weights
 from synthetic_returns.engines.cluster.crew import Crew
+from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
 
 __all__ = ["ClusterEngine"]
@@ -33,11 +34,12 @@ class ClusterEngine:
                 f"there are {len(seeds)} seeds and the engine 'cluster' trains one at a time: "
                 "train them one by one."
             )
-        self.config = config
-        self.steps_per_call = config.num_envs * config.unroll_length
+        assert isinstance(config.engine, ClusterSettings)
+        self.config, self._settings = config, config.engine
+        self.steps_per_call = config.engine.steps_per_update
         self._seed = seeds[0]
         self._learner = UnrollLearner(
-            config, seeds[0], streams=config.actors, stream_envs=config.envs_per_actor
+            config, seeds[0], streams=config.engine.actors, stream_envs=config.engine.envs_per_actor
         )
         self._crew: Crew | None = None
         self._stale = 0
@@ -94,11 +96,11 @@ class ClusterEngine:
     def _next_batch(self, crew: Crew) -> list[Unroll]:
         """Unrolls of different actors, none of them too old."""
         learner, batch = self._learner, []
-        while len(batch) < self.config.unrolls_per_update:
+        while len(batch) < self._settings.unrolls_per_update:
             began = time.monotonic()
             unroll = crew.next(learner.updates)
             self._waited += time.monotonic() - began
-            if learner.updates - unroll.version > self.config.max_lag:
+            if learner.updates - unroll.version > self._settings.max_lag:
                 # Too old for the policy, and still part of an episode.
                 learner.observe(unroll)
                 crew.taken([unroll])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from synthetic_returns.experiments.experiment import SR, Arm, Experiment
+from synthetic_returns.experiments.experiment import EPISODIC, Arm, Experiment
 from synthetic_returns.experiments.figures.style import new_figure, save, steps_axis
 from synthetic_returns.experiments.outcome import Outcomes
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
@@ -15,22 +15,22 @@ from synthetic_returns.experiments.study import Results, Study
 __all__ = ["EXPERIMENTS", "STUDY"]
 
 REMOVED = {
-    "not-centred": ("c not centred", ("--episodic.no-centred",)),
-    "detached": ("no gradient into the encoder", ("--episodic.no-encoder-gradient",)),
-    "sigmoid-gate": ("sigmoid gate", ("--episodic.gate", "sigmoid")),
-    "no-time": ("no episode time", ("--episodic.no-time-features",)),
+    "not-centred": ("c not centred", ("--credit.no-centred",)),
+    "detached": ("no gradient into the encoder", ("--credit.no-encoder-gradient",)),
+    "sigmoid-gate": ("sigmoid gate", ("--credit.gate", "sigmoid")),
+    "no-time": ("no episode time", ("--credit.no-time-features",)),
     # The variance gate needs two stages.
     "one-stage": (
         "one stage, sigmoid gate",
-        ("--episodic.no-two-stage", "--episodic.gate", "sigmoid"),
+        ("--credit.no-two-stage", "--credit.gate", "sigmoid"),
     ),
-    "not-standardised": ("rewards not standardised", ("--episodic.no-standardise",)),
-    "not-sparse": ("no cost on the size of c", ("--episodic.sparsity", "0")),
-    "no-trust": ("no trust", ("--episodic.no-trust",)),
+    "not-standardised": ("rewards not standardised", ("--credit.no-standardise",)),
+    "not-sparse": ("no cost on the size of c", ("--credit.sparsity", "0")),
+    "no-trust": ("no trust", ("--credit.no-trust",)),
 }
 
 ARMS = (
-    dataclasses.replace(SR, label="everything"),
+    dataclasses.replace(EPISODIC, label="everything"),
     *(Arm(name, label, "#7a7a7a", flags) for name, (label, flags) in REMOVED.items()),
 )
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from synthetic_returns.experiments.experiment import NO_SR, SR, Bar, Experiment
+from synthetic_returns.experiments.experiment import EPISODIC, NONE, Bar, Experiment
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.figures.traces import draw_traces
@@ -20,7 +20,7 @@ STANDARD = tuple(
         quick_steps=250_000 if runs == 20 else None,
         solved=0.98,
         credited="catch",
-        bars=tuple(Bar(arm, "eval_success", at_least=0.98) for arm in ("sr", "no-sr")),
+        bars=tuple(Bar(arm, "eval_success", at_least=0.98) for arm in ("episodic", "none")),
     )
     for runs in (10, 20, 40)
 )
@@ -38,8 +38,8 @@ def _delayed(runs: int, steps: int, solved: float, quick_steps: int | None = Non
         solved=solved,
         credited="catch",
         # The paper: without synthetic returns, a discount close to one is best here.
-        arms=(SR, NO_SR.with_flags("--discount", "0.99")),
-        bars=(Bar("sr", "eval_success", at_least=solved),),
+        arms=(EPISODIC, NONE.with_flags("--agent.discount", "0.99")),
+        bars=(Bar("episodic", "eval_success", at_least=solved),),
     )
 
 
@@ -76,7 +76,7 @@ def _draw_catch(results: Results, path: Path) -> Path:
             solved=20 * experiment.solved, top=20.0,
         )  # fmt: skip
     above.axes[-1].legend(loc="best")
-    draw_traces(below, results[CATCH_DELAYED_20.name]["sr"][0])
+    draw_traces(below, results[CATCH_DELAYED_20.name]["episodic"][0])
     return save(figure, path)
 
 

@@ -23,10 +23,10 @@ CHAIN = Experiment(
     solved=0.98,
     credited="trigger",
     bars=(
-        Bar("sr", "eval_success", at_least=0.98),
-        Bar("sr", "c_ratio_learning", at_least=5.0),
-        Bar("sr", "c_ratio_end", at_least=5.0),
-        Bar("no-sr", "eval_success", at_most=0.05),
+        Bar("episodic", "eval_success", at_least=0.98),
+        Bar("episodic", "c_ratio_learning", at_least=5.0),
+        Bar("episodic", "c_ratio_end", at_least=5.0),
+        Bar("none", "eval_success", at_most=0.05),
     ),
 )
 
@@ -42,7 +42,7 @@ def draw(results: Results, out: Path) -> list[Path]:
         curves, outcomes, "success", label="success", title="Chain", solved=CHAIN.solved, top=1.0
     )
     curves.legend(loc="best")
-    _draw_states(states, outcomes["sr"], out / "chain" / "contributions.csv")
+    _draw_states(states, outcomes["episodic"], out / "chain" / "contributions.csv")
     return [save(figure, out / "chain.png")]
 
 

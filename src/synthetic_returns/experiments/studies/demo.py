@@ -19,7 +19,7 @@ FIGURE = "demo.png"
 def draw(results: Results, out: Path) -> list[Path]:
     """Both learning curves, and where synthetic returns are given in an episode."""
     outcomes = results[DEMO.name]
-    balls = outcomes["sr"][0].config["task"]["runs"]
+    balls = outcomes["episodic"][0].config["task"]["runs"]
     figure = new_figure(3.0)
     curves, trace = figure.subplots(1, 2)
     draw_curves(
@@ -27,7 +27,9 @@ def draw(results: Results, out: Path) -> list[Path]:
         title="Catch, all rewards at the end", solved=DEMO.solved * balls, top=float(balls),
     )  # fmt: skip
     curves.legend(loc="best")
-    draw_trace(trace, outcomes["sr"][0].example_traces()[-1], "Synthetic return in one episode")
+    draw_trace(
+        trace, outcomes["episodic"][0].example_traces()[-1], "Synthetic return in one episode"
+    )
     trace.set_ylabel("synthetic return c")
     trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
     return [save(figure, out / FIGURE)]

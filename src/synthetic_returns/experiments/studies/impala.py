@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from synthetic_returns.experiments.experiment import NO_SR, SR, Bar
+from synthetic_returns.experiments.experiment import NONE, PAPER, Bar
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.studies.chain import CHAIN
@@ -16,10 +16,10 @@ CHAIN_FAITHFUL = dataclasses.replace(
     name="impala-chain",
     title="Chain, the paper's settings",
     steps=1_000_000,
-    arms=tuple(dataclasses.replace(arm, preset="paper") for arm in (SR, NO_SR)),
+    arms=(PAPER, dataclasses.replace(NONE, preset="paper")),
     bars=(
-        Bar("sr", "eval_success", at_least=0.98),
-        Bar("no-sr", "eval_success", at_most=0.05),
+        Bar("paper", "eval_success", at_least=0.98),
+        Bar("none", "eval_success", at_most=0.05),
     ),
     quick_steps=None,
 )

@@ -23,10 +23,10 @@ KEY_TO_DOOR = Experiment(
     solved=0.98,
     credited="key",
     bars=(
-        Bar("sr", "eval_door", at_least=0.98),
-        Bar("sr", "eval_apple", at_least=21.0),
-        Bar("no-sr", "eval_door", at_most=0.3),
-        Bar("no-sr", "eval_apple", at_least=20.0),
+        Bar("episodic", "eval_door", at_least=0.98),
+        Bar("episodic", "eval_apple", at_least=21.0),
+        Bar("none", "eval_door", at_most=0.3),
+        Bar("none", "eval_apple", at_least=20.0),
     ),
 )
 VARIANTS = (
@@ -38,9 +38,9 @@ VARIANTS = (
         solved=0.98,
         credited="key",
         bars=(
-            Bar("sr", "eval_door", at_least=0.98),
-            Bar("sr", "c_ratio_end", at_least=1.0),
-            Bar("no-sr", "eval_door", at_most=0.5),
+            Bar("episodic", "eval_door", at_least=0.98),
+            Bar("episodic", "c_ratio_end", at_least=1.0),
+            Bar("none", "eval_door", at_most=0.5),
         ),
     ),
     Experiment(
@@ -51,8 +51,8 @@ VARIANTS = (
         solved=0.98,
         credited="yellow_key",
         bars=(
-            Bar("sr", "eval_yellow_key", at_least=0.98),
-            Bar("sr", "eval_door", at_least=0.98),
+            Bar("episodic", "eval_yellow_key", at_least=0.98),
+            Bar("episodic", "eval_door", at_least=0.98),
         ),
     ),
     Experiment(
@@ -60,11 +60,11 @@ VARIANTS = (
         title="250 distracting steps",
         task="key-to-door",
         # A third of the episodes in as many steps: explore for longer.
-        flags=("--task.distractor-steps", "250", "--entropy-cost", "0.1"),
+        flags=("--task.distractor-steps", "250", "--agent.entropy-cost", "0.1"),
         steps=2_000_000,
         solved=0.95,
         credited="key",
-        bars=(Bar("sr", "eval_door", at_least=0.95),),
+        bars=(Bar("episodic", "eval_door", at_least=0.95),),
     ),
 )
 
@@ -84,7 +84,7 @@ def draw(results: Results, out: Path) -> list[Path]:
             top=1.0,
         )  # fmt: skip
         door.legend(loc="best")
-        _shade(draw_traces(below, outcomes["sr"][0]), outcomes["sr"][0])
+        _shade(draw_traces(below, outcomes["episodic"][0]), outcomes["episodic"][0])
         figures.append(save(figure, out / "key-to-door.png"))
     variants = [e for e in VARIANTS if e.name in results]
     if variants:
@@ -96,7 +96,7 @@ def draw(results: Results, out: Path) -> list[Path]:
                 curves, outcomes, "success", label="success", title=experiment.title,
                 solved=experiment.solved, top=1.0,
             )  # fmt: skip
-            run = outcomes["sr"][0]
+            run = outcomes["episodic"][0]
             draw_trace(trace, run.example_traces()[-1], "an episode at the end")
             trace.set_ylabel("synthetic return c")
             trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from synthetic_returns.envs.registry import find_task
-from synthetic_returns.experiments.experiment import Arm
+from synthetic_returns.experiments.experiment import PAPER
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
@@ -14,14 +14,14 @@ from synthetic_returns.experiments.table import read_paper_results
 
 __all__ = ["EXPERIMENTS", "STUDY"]
 
-PAPER_SR = Arm("paper-sr", "with SR, the paper's settings", "#9c4a00", preset="paper")
+ARM = dataclasses.replace(PAPER, label="with SR, the paper's settings", colour="#9c4a00")
 OURS = (CATCH_DELAYED_20, KEY_TO_DOOR)
 EXPERIMENTS = tuple(
     dataclasses.replace(
         experiment,
         name=f"paper-{experiment.name}",
         steps=5_000_000,
-        arms=(PAPER_SR,),
+        arms=(ARM,),
         seeds=2,
         bars=(),
         quick_steps=None,
@@ -43,9 +43,9 @@ def draw(results: Results, out: Path) -> list[Path]:
         ax.set_xlim(2e4, 1e8)
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:.0e}".replace("e+0", "e"))
         for row in read_paper_results():
-            if (row["experiment"], row["arm"]) == (ours.name, "sr") and row["env_steps"] > 0:
+            if (row["experiment"], row["arm"]) == (ours.name, "paper") and row["env_steps"] > 0:
                 best = find_task(ours.task).optimal_return if row["measure"] == "return" else 1
-                ax.plot(row["env_steps"], row["value"] / best, "*", color=PAPER_SR.colour,
+                ax.plot(row["env_steps"], row["value"] / best, "*", color=ARM.colour,
                         markersize=11, label="published")  # fmt: skip
     lines = figure.axes[0].get_legend_handles_labels()
     figure.legend(*lines, loc="outside lower center", ncols=3, fontsize=8)

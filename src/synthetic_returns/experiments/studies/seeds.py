@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from synthetic_returns.experiments.experiment import SR, Bar
+from synthetic_returns.experiments.experiment import EPISODIC, Bar
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save, steps_axis
 from synthetic_returns.experiments.outcome import Outcome
@@ -20,9 +20,9 @@ EXPERIMENTS = tuple(
     dataclasses.replace(
         experiment,
         name=f"seeds-{experiment.name}",
-        arms=(SR,),
+        arms=(EPISODIC,),
         seeds=20,
-        bars=(Bar("sr", "eval_success", at_least=experiment.solved),),
+        bars=(Bar("episodic", "eval_success", at_least=experiment.solved),),
         quick_steps=None,
         runs=experiment.name,
     )
@@ -40,7 +40,7 @@ def draw(results: Results, out: Path) -> list[Path]:
             curves, outcomes, "success", label="success", title=experiment.title,
             solved=experiment.solved, top=1.0,
         )  # fmt: skip
-        _draw_solved(solved, outcomes["sr"])
+        _draw_solved(solved, outcomes["episodic"])
         solved.sharex(curves)
     return [save(figure, out / "seeds.png")]
 
@@ -48,7 +48,9 @@ def draw(results: Results, out: Path) -> list[Path]:
 def _draw_solved(ax: Axes, runs: list[Outcome]) -> None:
     steps = sorted(run.steps[run.solving.row] for run in runs if run.solving)
     end = max(run.steps[-1] for run in runs)
-    ax.step([0, *steps, end], [*range(len(steps) + 1), len(steps)], where="post", color=SR.colour)
+    ax.step(
+        [0, *steps, end], [*range(len(steps) + 1), len(steps)], where="post", color=EPISODIC.colour
+    )
     ax.set_title(f"{len(steps)} of {len(runs)} seeds solve it")
     ax.set_ylabel("seeds that have solved it")
     ax.set_yticks(np.linspace(0, len(runs), 5).round().astype(int))

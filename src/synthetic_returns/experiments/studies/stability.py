@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from synthetic_returns.experiments.experiment import SR, Bar
+from synthetic_returns.experiments.experiment import EPISODIC, Bar
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
@@ -20,8 +20,8 @@ EXPERIMENTS = tuple(
         experiment,
         name=f"stability-{experiment.name}",
         steps=experiment.steps + LONGER,
-        arms=(SR,),
-        bars=(Bar("sr", "lowest_after_solving", at_least=KEPT),),
+        arms=(EPISODIC,),
+        bars=(Bar("episodic", "lowest_after_solving", at_least=KEPT),),
         quick_steps=None,
     )
     for experiment in (CATCH_DELAYED_20, KEY_TO_DOOR)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from synthetic_returns.config import Config
+from synthetic_returns.config import CHOICES, Config
+from synthetic_returns.renamed import RENAMED
+from synthetic_returns.utils.settings import dotted
 from synthetic_returns.utils.suggestions import unknown
 
 __all__ = ["Choices", "Range", "Space", "parse_space", "read_space", "settings_of", "to_flags"]
@@ -71,7 +73,7 @@ def parse_space(texts: Iterable[str], config: Config) -> Space:
         name = name.strip().lstrip("-").replace("-", "_")
         settings = settings_of(config)
         if name not in settings:
-            raise ValueError(unknown("setting", name, settings))
+            raise ValueError(_unknown(name, settings))
         space[name] = _parse(name, drawn.strip(), settings[name])
     return space
 
@@ -85,20 +87,18 @@ def read_space(path: Path) -> list[str]:
     return _flat(document, path)
 
 
-EXAMPLE = 'learning_rate = "log:1e-5:4e-4"'
+EXAMPLE = 'optimizer.learning_rate = "log:1e-5:4e-4"'
 
 
 def settings_of(config: Config) -> dict[str, Any]:
-    """Every setting that can be swept, with its value; those of parts under ``part.name``."""
-    settings: dict[str, Any] = {}
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if dataclasses.is_dataclass(value):
-            inner = dataclasses.fields(value)
-            settings |= {f"{field.name}.{part.name}": getattr(value, part.name) for part in inner}
-        elif field.name not in ("task_name", "preset", "seed"):
-            settings[field.name] = value
-    return settings
+    """Every setting that can be swept, by its dotted name, with its value.
+
+    An engine, a credit method and an optimiser can be drawn, too: by name.
+    """
+    settings = dotted(config)
+    for name in ("task_name", "preset", "seed"):
+        del settings[name]
+    return settings | {name: getattr(config, name).name for name in CHOICES}
 
 
 def to_flags(values: Mapping[str, str], config: Config) -> list[str]:
@@ -113,6 +113,12 @@ def to_flags(values: Mapping[str, str], config: Config) -> list[str]:
         else:
             flags += [f"--{prefix}{last}", *value.split()]
     return flags
+
+
+def _unknown(name: str, settings: Mapping[str, Any]) -> str:
+    if name in RENAMED:
+        return f"the setting {name!r} of synthetic-returns 0.1 is now called {RENAMED[name]!r}."
+    return unknown("setting", name, settings)
 
 
 def _parse(name: str, text: str, value: Any) -> Range | Choices:

@@ -55,8 +55,8 @@ class Sweep:
         settings = self.settings
         texts = {name: self.space[name].text(x) for name, x in trial.params.items()}
         own = {"--seed": settings.seed + trial.number}
-        if not any(flag.split("=")[0] == "--log-every" for flag in settings.flags):
-            own["--log-every"] = max(1, settings.steps // ROWS)
+        if not any(flag.split("=")[0] == "--reporting.log-every" for flag in settings.flags):
+            own["--reporting.log-every"] = max(1, settings.steps // ROWS)
         return Job(
             name=f"trial {trial.number}",
             arguments=(

@@ -4,29 +4,29 @@ __all__ = ["default_ranges"]
 
 # "RL setup": the tuning ranges of all tasks but Skiing. Log-uniform, as its section on Skiing says.
 PAPER = (
-    "num_envs=log:32:64",
-    "unroll_length=log:10:60",
-    "entropy_cost=log:1e-3:1e-2",
-    "discount=log:0.8:0.99",
-    "alpha=log:0.01:0.5",
-    "learning_rate=log:1e-5:4e-4",
+    "engine.num_envs=log:32:64",
+    "engine.unroll_length=log:10:60",
+    "agent.entropy_cost=log:1e-3:1e-2",
+    "agent.discount=log:0.8:0.99",
+    "reward.alpha=log:0.01:0.5",
+    "optimizer.learning_rate=log:1e-5:4e-4",
 )
 # "Atari Skiing Hyperparameter Sweep".
 PAPER_SKIING = (
-    "entropy_cost=log:1.5e-2:3.5e-2",
-    "alpha=log:9e-3:1.4e-2",
-    "learning_rate=log:1.25e-5:4.5e-5",
-    "epsilon=log:1.84e-4:4e-4",
-    "adam_b1=log:0.85:1",
-    "adam_b2=log:0.8:0.9",
+    "agent.entropy_cost=log:1.5e-2:3.5e-2",
+    "reward.alpha=log:9e-3:1.4e-2",
+    "optimizer.learning_rate=log:1.25e-5:4.5e-5",
+    "optimizer.epsilon=log:1.84e-4:4e-4",
+    "optimizer.b1=log:0.85:1",
+    "optimizer.b2=log:0.8:0.9",
 )
 # Around the values of the presets.
 FAST = (
-    "entropy_cost=log:3e-3:0.3",
-    "discount=uniform:0.8:0.99",
-    "alpha=log:0.3:3",
-    "learning_rate=log:3e-4:3e-3",
-    "episodic.learning_rate=log:3e-4:3e-3",
+    "agent.entropy_cost=log:3e-3:0.3",
+    "agent.discount=uniform:0.8:0.99",
+    "reward.alpha=log:0.3:3",
+    "optimizer.learning_rate=log:3e-4:3e-3",
+    "credit.learning_rate=log:3e-4:3e-3",
 )
 
 

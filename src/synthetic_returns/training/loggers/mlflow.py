@@ -9,6 +9,7 @@ import numpy as np
 
 from synthetic_returns.training.runs import Run
 from synthetic_returns.utils.files import write_atomically
+from synthetic_returns.utils.settings import dotted
 
 __all__ = ["MlflowLogger", "make"]
 
@@ -40,7 +41,7 @@ class MlflowLogger:
         experiment = self._client.get_experiment_by_name(name)
         number = experiment.experiment_id if experiment else self._client.create_experiment(name)
         started = self._client.create_run(number, run_name=run.path.name).info.run_id
-        for setting, value in run.config.items():
+        for setting, value in dotted(run.config).items():
             self._client.log_param(started, setting, value)
         return started
 

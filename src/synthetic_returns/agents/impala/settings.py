@@ -1,0 +1,60 @@
+"""The settings of the agent."""
+
+import dataclasses
+
+from synthetic_returns.nn.settings import TorsoSettings
+from synthetic_returns.utils.checks import check_finite_number, check_positive
+
+__all__ = ["ImpalaSettings"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ImpalaSettings:
+    """How the agent learns, and the sizes of its network."""
+
+    discount: float = 0.9
+    """Discount of the TD learner."""
+    trace_decay: float = 1.0
+    """Lambda of V-trace."""
+    entropy_cost: float = 0.01
+    """Weight of the entropy bonus."""
+    entropy_decay: float = 0.0
+    """The share of it that is gone at the end of the run, falling linearly; 0 keeps it."""
+    value_cost: float = 0.5
+    """Weight of the value loss."""
+    action_prior: float = 0.0
+    """The probability of action 0 that the agent begins with and that the entropy bonus pulls
+    towards, for tasks in which actions at random lead nowhere; 0 for all actions alike."""
+    epochs: int = 1
+    """Optimisation steps with each unroll. V-trace corrects for what the steps before changed; more
+    are for tasks in which experience is dearer than arithmetic."""
+
+    torso: TorsoSettings = dataclasses.field(default=TorsoSettings(channels=(32, 64)))
+    """From observations to features."""
+    lstm_size: int = 256
+    """Units of the LSTM; 0 for an agent without memory."""
+    clock: bool = False
+    """Tell an agent without memory how long the episode has lasted."""
+    policy_size: int = 256
+    """Units of the layer before the policy and value heads."""
+
+    def __post_init__(self) -> None:
+        check_positive("epochs", self.epochs)
+        for name in ("entropy_cost", "value_cost"):
+            check_finite_number(name, getattr(self, name))
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
+        if not 0 <= self.entropy_decay <= 1:
+            raise ValueError(
+                f"entropy_decay is {self.entropy_decay}; it is a share of entropy_cost and must "
+                "lie in [0, 1]."
+            )
+        if not 0 <= self.action_prior < 1:
+            raise ValueError(
+                f"action_prior is {self.action_prior}; it is a probability and must lie in [0, 1)."
+            )
+        if self.clock and self.lstm_size:
+            raise ValueError(
+                f"clock is True and lstm_size is {self.lstm_size}; an LSTM can count for itself: "
+                "set lstm_size to 0, or clock to False."
+            )

@@ -1,0 +1,89 @@
+"""The optimisers of the agent, each with its settings."""
+
+import abc
+import dataclasses
+from typing import ClassVar
+
+import optax
+
+from synthetic_returns.agents.optimizers import adam
+from synthetic_returns.utils.checks import check_finite_number
+from synthetic_returns.utils.suggestions import unknown
+
+__all__ = ["OPTIMIZERS", "AdamSettings", "AnyOptimizer", "RMSPropSettings", "find_optimizer"]
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerSettings(abc.ABC):
+    """What all optimisers have in common: a step size, and gradients that are clipped before."""
+
+    name: ClassVar[str]
+
+    learning_rate: float = 4e-4
+    """Its step size."""
+    anneal: bool = False
+    """Let the step size fall to zero, linearly over the steps of the run."""
+    max_grad_norm: float = 40.0
+    """Gradients with a larger global norm are scaled down to it."""
+
+    def __post_init__(self) -> None:
+        check_finite_number("learning_rate", self.learning_rate)
+
+    def make(self, steps: int) -> optax.GradientTransformation:
+        """The optimiser.
+
+        Args:
+          steps: optimisation steps of the whole run.
+        """
+        rate = self.learning_rate
+        if self.anneal:
+            rate = optax.linear_schedule(rate, 0.0, steps)
+        return optax.chain(optax.clip_by_global_norm(self.max_grad_norm), self._steps(rate))
+
+    @abc.abstractmethod
+    def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class RMSPropSettings(OptimizerSettings):
+    """RMSProp, as the paper and IMPALA use it."""
+
+    name: ClassVar[str] = "rmsprop"
+
+    epsilon: float = 1e-4
+    """Added to the mean square, inside the root."""
+    decay: float = 0.99
+    """Decay of the mean square."""
+
+    def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
+        return optax.rmsprop(learning_rate, decay=self.decay, eps=self.epsilon, eps_in_sqrt=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class AdamSettings(OptimizerSettings):
+    """Adam."""
+
+    name: ClassVar[str] = "adam"
+
+    epsilon: float = 1e-8
+    """Added to the root."""
+    b1: float = 0.9
+    """Decay of the mean."""
+    b2: float = 0.999
+    """Decay of the mean square."""
+
+    def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
+        return adam(learning_rate, b1=self.b1, b2=self.b2, eps=self.epsilon)
+
+
+AnyOptimizer = RMSPropSettings | AdamSettings
+OPTIMIZERS: dict[str, type[AnyOptimizer]] = {
+    kind.name: kind for kind in (RMSPropSettings, AdamSettings)
+}
+
+
+def find_optimizer(name: str) -> type[AnyOptimizer]:
+    """The optimiser of this name."""
+    if name not in OPTIMIZERS:
+        raise ValueError(unknown("optimizer", name, OPTIMIZERS))
+    return OPTIMIZERS[name]

@@ -1,0 +1,127 @@
+"""Flags of ``train`` that choose an engine, a credit method or an optimiser, and their settings."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from synthetic_returns.agents.optimizer_settings import OPTIMIZERS
+from synthetic_returns.config import CHOICES, Config
+from synthetic_returns.credit.method import CreditMethod
+from synthetic_returns.credit.registry import method_names
+from synthetic_returns.engines.settings import ENGINES
+from synthetic_returns.renamed import RENAMED, RENAMED_METHODS
+from synthetic_returns.utils.settings import setting_names
+
+__all__ = ["CHOICE_FLAGS", "check_flags", "choose", "spell_out"]
+
+CHOICE_FLAGS = tuple(f"--{group}" for group in CHOICES)
+
+_WORDS = {"engine": "engine", "credit": "credit method", "optimizer": "optimiser"}
+_KNOWN: dict[str, Callable[[], Sequence[str]]] = {
+    "engine": lambda: list(ENGINES),
+    "credit": method_names,
+    "optimizer": lambda: list(OPTIMIZERS),
+}
+
+
+def spell_out(arguments: Sequence[str]) -> list[str]:
+    """Writes the short name ``--no-sr`` as what it stands for; refuses flags of 0.1."""
+    spelled: list[str] = []
+    for argument in arguments:
+        spelled += ["--credit", "none"] if argument == "--no-sr" else [argument]
+    for flag, name in _flags(spelled):
+        for old, no in ((name, ""), (_positive(name), "no-")):
+            if old in RENAMED:
+                *group, last = RENAMED[old].replace("_", "-").split(".")
+                new = "--credit NAME" if old == "sr" else f"--{'.'.join([*group, no + last])}"
+                raise ValueError(f"{flag} is a flag of synthetic-returns 0.1; it is now {new}.")
+    return spelled
+
+
+def choose(config: Config, arguments: Sequence[str]) -> Config:
+    """The configuration with the engine, credit method and optimiser that the arguments name."""
+    chosen: dict[str, Any] = {}
+    for group, find in CHOICES.items():
+        current = getattr(config, group)
+        name = _value(f"--{group}", arguments)
+        if name is None or name == current.name:
+            continue
+        if group == "credit" and name in RENAMED_METHODS:
+            raise ValueError(
+                f"the credit {name!r} of synthetic-returns 0.1 is now called "
+                f"{RENAMED_METHODS[name]!r}."
+            )
+        chosen[group] = _convert(group, current, find(name))
+    return config.changed(chosen)
+
+
+def check_flags(config: Config, arguments: Sequence[str]) -> None:
+    """Refuses flags that mean nothing with the engine, credit method and optimiser."""
+    for flag, name in _flags(arguments):
+        group, _, setting = name.partition(".")
+        if group in CHOICES:
+            _check_setting(config, flag, group, setting)
+        elif group == "view" and not isinstance(config.credit, CreditMethod):
+            methods = [m for m in method_names() if issubclass(CHOICES["credit"](m), CreditMethod)]
+            raise ValueError(_no_meaning(config, flag, "credit", methods))
+        elif group == "reward" and setting != "scale" and not config.has_credit:
+            methods = [method for method in method_names() if method != config.credit.name]
+            raise ValueError(_no_meaning(config, flag, "credit", methods))
+
+
+def _check_setting(config: Config, flag: str, group: str, setting: str) -> None:
+    def has(kind: Any) -> bool:
+        return bool({setting, _positive(setting)} & set(setting_names(kind)))
+
+    if not setting or has(type(getattr(config, group))):
+        return
+    homes = [name for name in _KNOWN[group]() if has(CHOICES[group](name))]
+    if homes:  # else it is unknown everywhere, and the parser says so
+        raise ValueError(_no_meaning(config, flag, group, homes))
+
+
+def _no_meaning(config: Config, flag: str, group: str, homes: Sequence[str]) -> str:
+    return (
+        f"{flag} has no meaning with the {_WORDS[group]} {getattr(config, group).name!r}; it "
+        f"belongs to {' and '.join(map(repr, homes))}: leave it out, or use --{group} {homes[0]}."
+    )
+
+
+def _convert(group: str, current: Any, kind: type[Any]) -> Any:
+    """Another kind of settings, with what both kinds have from the current one.
+
+    A number of environments or a step size means the same everywhere. A credit method's own
+    settings do not, even if they have one name: it takes over whole parts only, such as its replay.
+    """
+    names = {field.name for field in dataclasses.fields(kind)}
+    shared = {
+        field.name: value
+        for field in dataclasses.fields(current)
+        if field.name in names
+        and (dataclasses.is_dataclass(value := getattr(current, field.name)) or group != "credit")
+    }
+    return kind(**shared)
+
+
+def _flags(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every flag as it was written, and the dotted name of its setting."""
+    for argument in arguments:
+        if argument.startswith("--"):
+            flag = argument.partition("=")[0]
+            yield flag, flag.removeprefix("--").replace("-", "_")
+
+
+def _positive(name: str) -> str:
+    """The name of a switch that is switched off, as in ``agent.no_clock``."""
+    *group, last = name.split(".")
+    return ".".join([*group, last.removeprefix("no_")])
+
+
+def _value(flag: str, arguments: Sequence[str]) -> str | None:
+    """What follows a flag; the last one counts, as everywhere."""
+    found = None
+    for argument, value in itertools.pairwise(arguments):
+        if argument == flag and not value.startswith("-"):
+            found = value
+    return found

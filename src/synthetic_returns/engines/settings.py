@@ -1,0 +1,149 @@
+"""The engines, each with its settings."""
+
+import dataclasses
+from typing import ClassVar
+
+from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.suggestions import unknown
+
+__all__ = [
+    "ENGINES",
+    "AnyEngine",
+    "ClusterSettings",
+    "FusedSettings",
+    "LocalSettings",
+    "find_engine",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineSettings:
+    """What all engines have in common: the batch of an update, and where it is computed."""
+
+    name: ClassVar[str]
+
+    num_envs: int = 32
+    """Environments stepped together; also the batch of an update."""
+    unroll_length: int = 20
+    """Steps of each environment between two updates."""
+    devices: int = 1
+    """Devices to spread the environments over; on CPU a device is a core. 0 takes all that divide
+    num_envs evenly."""
+    accumulate: int = 1
+    """Parts of the batch whose gradients are computed one after another and added: the same update
+    with less memory, where a batch does not fit."""
+
+    def __post_init__(self) -> None:
+        for name in ("num_envs", "unroll_length", "accumulate"):
+            check_positive(name, getattr(self, name))
+        if self.accumulate > 1 and self.num_envs % (self.accumulate * max(1, self.devices)):
+            raise ValueError(
+                f"num_envs is {self.num_envs}; it must be a multiple of accumulate times devices, "
+                f"{self.accumulate} x {max(1, self.devices)}."
+            )
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps between two updates, over all environments."""
+        return self.num_envs * self.unroll_length
+
+
+@dataclasses.dataclass(frozen=True)
+class FusedSettings(EngineSettings):
+    """Environments written in JAX, inside the compiled unroll."""
+
+    name: ClassVar[str] = "fused"
+
+    updates_per_call: int = 1
+    """Unrolls and updates in one compiled call: more saves dispatching on an accelerator; on CPU
+    loops around convolutions are slow. Not with credit that is learned between updates."""
+    stagger: bool = True
+    """Begin the environments at evenly spread points of their first episode."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("updates_per_call", self.updates_per_call)
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalSettings(EngineSettings):
+    """Environments on the host, stepped by actor threads; any task, also of Gymnasium and Atari."""
+
+    name: ClassVar[str] = "local"
+
+    actors: int = 1
+    """Actor threads, each with environments of its own. 0 acts and learns in turns, and
+    repeatably."""
+    queue_size: int = 1
+    """Unrolls that wait for the learner at most; more let actors run further ahead."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("queue_size", self.queue_size)
+        if self.actors < 0:
+            raise ValueError(
+                f"actors is {self.actors}; use 0 to act and learn in turns, or how many threads."
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterSettings(EngineSettings):
+    """Any task, actors in processes of their own, on one machine or many."""
+
+    name: ClassVar[str] = "cluster"
+
+    actors: int = 1
+    """Actor processes, each with environments of its own."""
+    actor_envs: int = 0
+    """Environments of each actor. An update takes unrolls of as many different actors as make up
+    num_envs; unless given, that is at most half of them, so that none has to be waited for."""
+    max_lag: int = 20
+    """Updates between the beginning of an unroll and learning from it, at most: no more unrolls are
+    under way than so many updates take, and what is older is not learned from."""
+    address: str | None = None
+    """The Ray cluster to use, auto for the one that this machine belongs to; one is started here
+    unless given."""
+    stagger: bool = True
+    """Begin the environments at evenly spread points of their first episode, if they are written in
+    JAX."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("max_lag", self.max_lag)
+        if self.actor_envs < 0 or self.num_envs % self.envs_per_actor:
+            raise ValueError(
+                f"actor_envs is {self.actor_envs}; it must divide num_envs, {self.num_envs}, or be "
+                "0 for a number that suits."
+            )
+        if self.actors < max(1, self.unrolls_per_update):
+            raise ValueError(
+                f"actors is {self.actors}; an update takes unrolls of {self.unrolls_per_update} "
+                f"different actors ({self.envs_per_actor} of {self.num_envs} environments each): "
+                "use at least as many, or give each more with actor_envs."
+            )
+
+    @property
+    def envs_per_actor(self) -> int:
+        """Environments of each actor."""
+        if self.actor_envs:
+            return self.actor_envs
+        half = max(1, self.actors // 2)
+        return self.num_envs // max(n for n in range(1, half + 1) if self.num_envs % n == 0)
+
+    @property
+    def unrolls_per_update(self) -> int:
+        """Unrolls of different actors that make up a batch."""
+        return self.num_envs // self.envs_per_actor
+
+
+AnyEngine = FusedSettings | LocalSettings | ClusterSettings
+ENGINES: dict[str, type[AnyEngine]] = {
+    kind.name: kind for kind in (FusedSettings, LocalSettings, ClusterSettings)
+}
+
+
+def find_engine(name: str) -> type[AnyEngine]:
+    """The engine of this name."""
+    if name not in ENGINES:
+        raise ValueError(unknown("engine", name, ENGINES))
+    return ENGINES[name]

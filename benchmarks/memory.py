@@ -9,8 +9,8 @@ from pathlib import Path
 import matplotlib
 
 from synthetic_returns.experiments.figures.style import STYLE, new_figure, save
-from synthetic_returns.experiments.records import write_csv
 from synthetic_returns.training.runs import Run
+from synthetic_returns.utils.tables import write_csv
 
 PANELS = {"memory_mb": "memory of the process (MB)", "steps_per_s": "agent steps per second"}
 

@@ -17,8 +17,8 @@ import matplotlib
 import numpy as np
 
 from synthetic_returns.experiments.figures.style import STYLE, new_figure, save, steps_axis
-from synthetic_returns.experiments.records import read_csv, write_csv
 from synthetic_returns.experiments.solving import find_solving, smooth
+from synthetic_returns.utils.tables import read_csv, write_csv
 
 SOLVED = 0.95  # of the balls caught, of the doors opened
 ARMS = {"episodic": ("with synthetic returns", "#e8710a"), "none": ("without", "#4285f4")}

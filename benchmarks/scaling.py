@@ -29,8 +29,8 @@ from synthetic_returns.engines.cluster.actor_process import (
 from synthetic_returns.engines.cluster.engine import ClusterEngine
 from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
-from synthetic_returns.experiments.records import write_csv
 from synthetic_returns.presets import preset
+from synthetic_returns.utils.tables import write_csv
 
 RESULTS = Path("benchmarks/results")
 MEASURED = (1, 2, 4, 8)

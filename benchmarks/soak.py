@@ -26,10 +26,12 @@ def kill_actors(every: float, actors: int, stop: threading.Event, killed: list[i
     while not stop.wait(every):
         if not ray.is_initialized():  # asking would start a cluster
             continue
-        stream = rng.randrange(actors)
-        with contextlib.suppress(ValueError):  # none of that name yet, or not now
-            ray.kill(ray.get_actor(f"actor-{stream}"), no_restart=False)
-            killed.append(stream)
+        prefix = f"actor-{(stream := rng.randrange(actors))}-"
+        for name in ray.util.list_named_actors():
+            if name.startswith(prefix):
+                with contextlib.suppress(ValueError):  # not now
+                    ray.kill(ray.get_actor(name), no_restart=False)
+                    killed.append(stream)
 
 
 def main() -> None:

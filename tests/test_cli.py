@@ -1,10 +1,12 @@
 """The command line: quick to answer, clear about mistakes, and able to train, stop and go on."""
 
 import json
+import linecache
 import resource
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import pytest
@@ -98,12 +100,51 @@ def test_ctrl_c_ends_with_its_code_and_without_a_traceback(monkeypatch, capsys):
     assert capsys.readouterr().err == "synthetic-returns: stopped\n"
 
 
-def test_a_bug_is_not_hidden_behind_a_message(monkeypatch):
+def own_command(monkeypatch, body):
+    """Makes ``train`` a function of the package with this body."""
     from synthetic_returns.commands import train
 
-    monkeypatch.setattr(train, "main", lambda rest: int("not ours"))
-    with pytest.raises(ValueError, match="invalid literal"):
+    source = "def main(rest):\n" + textwrap.indent(textwrap.dedent(body), "    ")
+    name = "<own command>"
+    lines = source.splitlines(keepends=True)
+    monkeypatch.setitem(linecache.cache, name, (len(source), None, lines, name))
+    exec(compile(source, name, "exec"), made := {"__name__": "synthetic_returns.commands.train"})
+    monkeypatch.setattr(train, "main", made["main"])
+
+
+BUGS = {
+    "int('not ours')": ValueError,
+    "first, second = [1, 2, 3]": ValueError,
+    "len(3)": TypeError,
+    "raise TypeError('steps is a string')": TypeError,  # users give the command line nothing else
+    "raise ValueError(f'{3:word}')": ValueError,  # while the message is made
+    "import json; json.loads('?')": ValueError,
+    "import nothing_of_that_name": ImportError,
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_not_hidden_behind_a_message(monkeypatch, bug):
+    own_command(monkeypatch, bug)
+    with pytest.raises(BUGS[bug]):
         main(["train"])
+
+
+MISTAKE = """
+raise ValueError(
+    f"steps is {rest[0]}; "
+    "it must be positive"
+) from None
+"""
+
+
+def test_a_mistake_is_one_line_and_its_traceback_can_be_had(monkeypatch, capsys):
+    own_command(monkeypatch, MISTAKE)
+    monkeypatch.delenv("SYNTHETIC_RETURNS_TRACEBACK", raising=False)
+    assert refused(capsys, "train", "-3") == "synthetic-returns: steps is -3; it must be positive"
+    monkeypatch.setenv("SYNTHETIC_RETURNS_TRACEBACK", "1")
+    with pytest.raises(ValueError, match="steps is -3"):
+        main(["train", "-3"])
 
 
 def run(*arguments):

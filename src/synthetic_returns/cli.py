@@ -3,7 +3,9 @@
 Every subcommand is a module of ``commands`` with ``main(arguments)``.
 """
 
+import dis
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -22,6 +24,7 @@ COMMANDS = {
     "tasks": "list the tasks, or draw an episode of one",
     "bench": "measure speed: the core, the environments, the agent",
 }
+TRACEBACK = "SYNTHETIC_RETURNS_TRACEBACK"  # set it to see where a message comes from
 
 
 def usage() -> str:
@@ -38,6 +41,7 @@ commands:
 
   synthetic-returns COMMAND --help        what a command takes
   synthetic-returns train TASK --help     every setting of training on a task, with its value
+  SYNTHETIC_RETURNS_TRACEBACK=1           in the environment: where an error message comes from
 
 examples:
   synthetic-returns train catch-delayed                        the fast preset, about a minute
@@ -68,8 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("synthetic-returns: stopped", file=sys.stderr)
         sys.exit(130)  # what a shell reports for Ctrl-C
-    except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
-        if not _is_ours(error):
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        # Not TypeError: the command line cannot bring about one, only a bug can.
+        if os.environ.get(TRACEBACK) or not _is_message(error):
             raise
         fail(str(error))
 
@@ -80,11 +85,17 @@ def fail(message: str) -> None:
     sys.exit(2)
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Whether the error was raised on purpose by this package, and not by a bug deeper down."""
+def _is_message(error: BaseException) -> bool:
+    """Whether a ``raise`` of this package made the error, so that its text is meant to be read.
+
+    Everything else is a bug: an error from another package, and one that an expression of ours
+    ran into, such as ``int("?")``.
+    """
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(
-        "synthetic_returns."
-    )
+    frame = trace.tb_frame
+    ours = frame.f_globals.get("__name__", "").startswith("synthetic_returns.")
+    return ours and dis.opname[frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.acting import evaluation
-from synthetic_returns.acting.evaluation import Evaluation, bootstrap_interval, evaluate
+from synthetic_returns.acting.evaluation import Evaluation, evaluate
 from tests.acting.counting import ACTIONS, CountingEnv, CountingNetwork
 
 ENV = CountingEnv()
@@ -45,16 +45,6 @@ def test_summary_has_the_mean_of_everything_and_an_interval():
     assert summary["return_mean"] == 3
     assert summary["success"] == pytest.approx(2 / 3)
     assert 1 <= summary["return_low"] < 3 < summary["return_high"] <= 6
-
-
-def test_the_interval_is_that_of_a_mean():
-    """About 1.96 standard errors to both sides; nothing for constant values; repeatable."""
-    values = np.random.default_rng(1).normal(5, 2, 400)
-    low, high = bootstrap_interval(values)
-    error = 1.96 * values.std() / np.sqrt(400)
-    assert (low, high) == pytest.approx((values.mean() - error, values.mean() + error), rel=0.01)
-    assert bootstrap_interval(values) == (low, high)
-    assert bootstrap_interval(np.full(7, 3.0)) == (3, 3)
 
 
 def test_no_episodes_is_refused():

@@ -341,6 +341,36 @@ def test_a_batch_in_parts_teaches_what_it_teaches_at_once(settings):
     assert_same(*found)
 
 
+def found_over_devices(learner, state, trajectory):
+    """The metrics of an update whose two rows are on two devices; vmap stands in for them."""
+    rows = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], trajectory)
+    rows = eqx.tree_at(lambda t: t.core, rows, jax.tree.map(lambda x: x[:, None], trajectory.core))
+    memories = jax.tree.map(lambda x: x[:, None], state.memory)
+
+    def update(memory, row):
+        return learner.update(eqx.tree_at(lambda s: s.memory, state, memory), row)[1]
+
+    return jax.jit(jax.vmap(update, axis_name="rows"))(memories, rows)
+
+
+@pytest.mark.parametrize("spread", ["parts", "devices"])
+def test_a_largest_value_is_the_largest_of_all_parts(spread):
+    """The rows are unlike each other, so a mean over them would be another number."""
+    learner = Learner(make_config())
+    state = learner.init(jax.random.key(0))
+    trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
+    _, whole = eqx.filter_jit(learner.update)(state, trajectory)
+    if spread == "parts":
+        update = eqx.filter_jit(Learner(make_config(accumulate=2)).update)
+        _, found = update(state, trajectory)
+    else:
+        found = found_over_devices(Learner(make_config(), axis="rows"), state, trajectory)
+    for name in ("policy/ratio_max", "sa/gate_max"):
+        np.testing.assert_allclose(found[name], whole[name], rtol=1e-5, err_msg=name)
+    # All others are means: this one is the same however the rows are spread.
+    np.testing.assert_allclose(found["reward/augmented"], whole["reward/augmented"], rtol=1e-4)
+
+
 def test_an_unroll_can_be_learned_from_several_times():
     """As often as so many updates from the same memory; and the step size falls as slowly."""
     shared: dict[str, Any] = {"optimizer.anneal": True, "optimizer.learning_rate": 1e-2}

@@ -36,6 +36,9 @@ class FakeRay:
       change: what becomes of a result, or raises.
       calls: all that were made.
       most: the largest number that were under way at once.
+      killed: how many actors were ended.
+      puts: how many values were put into the object store.
+      names: of the actors that have one.
     """
 
     choose: Callable[[list[Call]], Call | None] = lambda calls: calls[0]
@@ -44,6 +47,7 @@ class FakeRay:
     most: int = 0
     killed: int = 0
     puts: int = 0
+    names: set[str] = dataclasses.field(default_factory=set)
     exceptions: Any = dataclasses.field(
         default_factory=lambda: types.SimpleNamespace(RayError=Lost, ActorUnavailableError=Away)
     )
@@ -54,8 +58,17 @@ class FakeRay:
 
     def remote(self, **options: Any) -> Any:
         def actor(kind: Any) -> Any:
-            made = types.SimpleNamespace(remote=lambda *args: self._handle(kind, args))
-            return types.SimpleNamespace(options=lambda *, name: made)
+            def options(*, name: str) -> Any:
+                # A cluster frees a name only some time after its actor was killed.
+                if name in self.names:
+                    raise ValueError(f"the name {name} is already taken")
+                self.names.add(name)
+                return types.SimpleNamespace(remote=make)
+
+            def make(*args: Any) -> Any:
+                return self._handle(kind, args)
+
+            return types.SimpleNamespace(remote=make, options=options)
 
         return actor
 

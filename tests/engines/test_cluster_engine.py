@@ -52,6 +52,7 @@ def test_every_actor_is_learned_from(ray, credit):
     assert report["episode_steps"] == 5
     assert np.isfinite(report["loss/total"])
     assert report["actors/restarted"] == report["actors/poisoned"] == report["actors/stale"] == 0
+    assert report["actors/stale_steps"] == 0
     assert 0 <= report["policy/lag"] <= report["policy/lag_max"] <= 4
     assert 0 <= report["learner/busy"] <= 1
     assert ray.puts <= 13  # weights are sent once for each version, however many actors
@@ -233,7 +234,9 @@ def test_a_slow_actor_does_not_stall_the_rest_and_what_it_brings_too_late_is_not
     assert remembered is not None
     assert np.all(remembered.steps > 0)  # its episodes are followed all the same
     assert all(engine._learner.updates - u.version <= 5 for batch in learned for u in batch)
-    assert engine.report()[0]["actors/stale"] == 1
+    report = engine.report()[0]
+    assert report["actors/stale"] == 1
+    assert report["actors/stale_steps"] == 4 * 5  # environments times steps of the one unroll
 
 
 @CREDIT
@@ -250,6 +253,21 @@ def test_a_restored_engine_goes_on_with_other_episodes(ray, credit):
     other.step()
     assert ray.calls[-1].life == 3
     assert other._learner.updates == 4
+
+
+def test_a_run_is_closed_and_opened_again_in_one_session_of_ray(ray):
+    config = cluster_config()
+    first, _ = run(config, 2)
+    snapshot = first.snapshot(0)
+    first.close()
+    second = ClusterEngine(config, [0])
+    second.restore([snapshot])
+    second.step()
+    assert second._learner.updates == 3
+    beside, _ = run(config, 1)  # and two of them may run at once
+    beside.close()
+    second.close()
+    assert ray.killed == 6
 
 
 def test_another_life_has_other_luck_and_the_same_one_goes_on():

@@ -61,7 +61,9 @@ def test_actors_and_a_node_die_and_the_chain_is_solved(three_nodes, tmp_path):
     def trouble(step, row):
         rows.append(row)
         if len(rows) in (3, 6):
-            ray.kill(ray.get_actor(f"actor-{len(rows) // 3}"), no_restart=False)
+            prefix = f"actor-{len(rows) // 3}-"
+            (name,) = (n for n in ray.util.list_named_actors() if n.startswith(prefix))
+            ray.kill(ray.get_actor(name), no_restart=False)
         if len(rows) == 9:
             cluster.remove_node(nodes[1], allow_graceful=False)
 

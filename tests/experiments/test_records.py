@@ -1,31 +1,9 @@
-import math
-
-import numpy as np
-import pytest
-
 from synthetic_returns.experiments.experiment import EPISODIC
 from synthetic_returns.experiments.outcome import Outcome
-from synthetic_returns.experiments.records import read_csv, update_summary, write_csv, write_curve
+from synthetic_returns.experiments.records import update_summary, write_curve
 from synthetic_returns.experiments.studies.chain import CHAIN
+from synthetic_returns.utils.tables import read_csv
 from tests.experiments.fake_runs import fake_run
-
-
-def test_rows_round_trip_with_missing_values_and_new_columns(tmp_path):
-    path = tmp_path / "rows.csv"
-    write_csv(
-        path, [{"name": "a", "x": np.float64(0.123456)}, {"name": "b", "y": 800_000, "x": None}]
-    )
-    assert path.read_text() == "name,x,y\na,0.12346,\nb,,800000\n"
-    first, second = read_csv(path)
-    assert first["x"] == pytest.approx(0.12346)
-    assert math.isnan(first["y"])
-    assert second["name"] == "b"
-    assert second["y"] == 800_000
-
-
-def test_a_cell_that_would_break_the_file_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="leave out commas"):
-        write_csv(tmp_path / "rows.csv", [{"name": "a,b"}])
 
 
 def test_the_summary_renews_only_the_experiments_that_were_run(tmp_path):

@@ -7,11 +7,11 @@ import pytest
 from synthetic_returns.commands import demo as demo_command
 from synthetic_returns.commands import reproduce as reproduce_command
 from synthetic_returns.experiments import catalog
-from synthetic_returns.experiments.records import read_csv
 from synthetic_returns.experiments.studies import demo
 from synthetic_returns.experiments.studies.chain import CHAIN, STUDY
 from synthetic_returns.training import traces
 from synthetic_returns.utils.files import RunError
+from synthetic_returns.utils.tables import read_csv
 from tests.experiments.fake_runs import fake_experiment
 
 

@@ -8,12 +8,12 @@ import pytest
 from synthetic_returns.commands import train as train_command
 from synthetic_returns.experiments.catalog import EXPERIMENTS, FIGURES, STUDIES, find_studies
 from synthetic_returns.experiments.experiment import unique_jobs
-from synthetic_returns.experiments.records import read_csv
 from synthetic_returns.experiments.run import write_results
 from synthetic_returns.experiments.studies.ablation import REMOVED
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.demo import STUDY as DEMO
 from synthetic_returns.experiments.studies.demo import demo_folder
+from synthetic_returns.utils.tables import read_csv
 from tests.experiments.fake_runs import fake_experiment
 
 FILES = {

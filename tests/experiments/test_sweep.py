@@ -12,7 +12,6 @@ import optuna
 import pytest
 
 from synthetic_returns.cli import main
-from synthetic_returns.experiments.records import read_csv
 from synthetic_returns.experiments.sweeps.outcome import (
     read_outcomes,
     setting_importance,
@@ -24,6 +23,7 @@ from synthetic_returns.training.jobs import JobFailed
 from synthetic_returns.training.metrics import read_metrics
 from synthetic_returns.training.runs import Run
 from synthetic_returns.utils.files import RunError, acquire_lock
+from synthetic_returns.utils.tables import read_csv
 from tests.experiments.fake_training import STEPS, Fake, small_sweep
 from tests.small import SMALL_FLAGS
 

@@ -30,7 +30,7 @@ def started(monkeypatch, root: Path, returncode=0) -> list[dict[str, str]]:
         return Finished(returncode)
 
     monkeypatch.setattr(jobs.subprocess, "Popen", start)
-    monkeypatch.setattr(jobs.os, "sched_setaffinity", lambda *_: None)
+    monkeypatch.setattr(jobs, "pin", lambda *_: None)
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0)
     outs = [root / folder / "seed0" for folder in ("one", "two")]
     run_jobs([Job(out.parent.name, ("chain",), out, steps=10) for out in outs])

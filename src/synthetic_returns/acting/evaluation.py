@@ -15,6 +15,7 @@ from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.nn.networks import AgentNetwork
 from synthetic_returns.types import Key, TimeStep
 from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.statistics import bootstrap_interval
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -40,8 +41,8 @@ class Evaluation:
         return {
             "episodes": self.episodes,
             "return_mean": means.pop("episode_return"),
-            "return_low": low,
-            "return_high": high,
+            "return_low": float(low),
+            "return_high": float(high),
         } | means
 
 
@@ -111,11 +112,3 @@ def _gather(timestep: TimeStep, found: list, running: list) -> None:
                 running[row][name] += array[t, row]
             if last[t, row]:
                 found[row].append(running[row])
-
-
-def bootstrap_interval(values: np.ndarray, samples: int = 2000) -> tuple[float, float]:
-    """The 95 % interval of the mean, by resampling with a fixed seed."""
-    rng = np.random.default_rng(0)
-    means = rng.choice(values, (samples, len(values))).mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)

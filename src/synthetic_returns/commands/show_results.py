@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 
 from synthetic_returns.experiments.catalog import EXPERIMENTS
-from synthetic_returns.experiments.records import read_csv
 from synthetic_returns.experiments.table import HEADER, arm_rows
+from synthetic_returns.utils.tables import read_csv
 
 __all__ = ["print_results"]
 

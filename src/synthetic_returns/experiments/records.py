@@ -1,20 +1,14 @@
-"""The results as CSV files: small enough to be committed, complete enough to draw everything."""
+"""The results of experiments as CSV files, from which everything can be drawn."""
 
-import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from synthetic_returns.experiments.outcome import Outcome
 from synthetic_returns.training.traces import Trace
-from synthetic_returns.utils.files import write_atomically
+from synthetic_returns.utils.tables import Row, read_csv, write_csv
 
-__all__ = ["read_csv", "update_summary", "write_csv", "write_curve", "write_traces"]
-
-Row = dict[str, Any]
+__all__ = ["update_summary", "write_curve", "write_traces"]
 
 MAX_ROWS = 200
 LEARNING = (  # kept beside what was achieved
@@ -54,41 +48,3 @@ def update_summary(path: Path, rows: Sequence[Row]) -> list[Row]:
     merged = kept + list(rows)
     write_csv(path, merged)
     return read_csv(path)
-
-
-def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    """Writes rows; the columns are those of all rows, in the order of their appearance."""
-    rows = list(rows)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [columns, *([_cell(row.get(name)) for name in columns] for row in rows)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, "".join(f"{','.join(line)}\n" for line in lines))
-
-
-def read_csv(path: Path) -> list[Row]:
-    """Reads rows; numbers as floats, empty cells as NaN. No file is no rows."""
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
-
-
-def _cell(value: Any) -> str:
-    """Five digits are more than any seed repeats."""
-    if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
-        return ""
-    if isinstance(value, float | np.floating):
-        return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"
-    text = str(value)
-    if "," in text or '"' in text or "\n" in text:
-        raise ValueError(f"{text!r} cannot be a cell; leave out commas, quotes and line breaks.")
-    return text
-
-
-def _value(cell: str) -> Any:
-    if cell == "":
-        return float("nan")
-    try:
-        return float(cell)
-    except ValueError:
-        return cell

@@ -9,11 +9,12 @@ from synthetic_returns.experiments.catalog import EXPERIMENTS
 from synthetic_returns.experiments.experiment import unique_jobs
 from synthetic_returns.experiments.figures.style import STYLE
 from synthetic_returns.experiments.outcome import Outcomes, read_outcomes
-from synthetic_returns.experiments.records import Row, update_summary, write_curve, write_traces
+from synthetic_returns.experiments.records import update_summary, write_curve, write_traces
 from synthetic_returns.experiments.study import Study
 from synthetic_returns.experiments.table import markdown_table
 from synthetic_returns.training.jobs import run_jobs
 from synthetic_returns.utils.files import write_atomically
+from synthetic_returns.utils.tables import Row
 
 __all__ = ["reproduce", "write_results"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from synthetic_returns.experiments.experiment import Bar, Experiment
-from synthetic_returns.experiments.records import Row, read_csv
+from synthetic_returns.utils.tables import Row, read_csv
 
 __all__ = ["HEADER", "arm_rows", "markdown_table", "published_results", "read_paper_results"]
 

@@ -6,6 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from synthetic_returns.utils.statistics import (
+    Curve,
+    align_curves,
+    bootstrap_interval,
+    known_points,
+)
 from synthetic_returns.viewer.markup import Markup, tag
 
 __all__ = ["Bundle", "draw_chart"]
@@ -29,27 +35,19 @@ class Bundle:
 
     label: str
     arm: int
-    curves: tuple[tuple[np.ndarray, np.ndarray], ...]
+    curves: tuple[Curve, ...]
 
-    def known(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def known(self) -> list[Curve]:
         """The curves where they have values; those that never have one are left out."""
-        masks = [np.isfinite(values) for _, values in self.curves]
-        found = [(x[m], y[m]) for (x, y), m in zip(self.curves, masks, strict=True)]
-        return [(steps, values) for steps, values in found if len(steps)]
+        return known_points(self.curves)
 
     def mean_and_interval(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Steps, mean, and the 95 % bootstrap interval of the mean over the seeds.
 
         From where all seeds have a value to where the first one ends.
         """
-        curves = self.known()
-        first = max(steps[0] for steps, _ in curves)
-        last = min(steps[-1] for steps, _ in curves)
-        grid = np.linspace(first, max(first, last), POINTS)
-        values = np.stack([np.interp(grid, steps, curve) for steps, curve in curves])
-        rng = np.random.default_rng(0)
-        drawn = rng.integers(len(values), size=(RESAMPLES, len(values)))
-        low, high = np.quantile(values[drawn].mean(axis=1), [0.025, 0.975], axis=0)
+        grid, values = align_curves(self.curves, POINTS)
+        low, high = bootstrap_interval(values, samples=RESAMPLES)
         return grid, values.mean(axis=0), low, high
 
 

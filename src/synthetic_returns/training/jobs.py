@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from synthetic_returns.training.metrics import read_metrics
 from synthetic_returns.training.progress import describe
 from synthetic_returns.training.runs import Run, RunError
+from synthetic_returns.utils.cores import pin, usable_cores
 
 __all__ = [
     "Job",
@@ -118,7 +119,7 @@ class Workers:
           folder: above the run directories of all jobs; what they compile is shared there.
           workers: fewer than there are cores, if given.
         """
-        cores = sorted(os.sched_getaffinity(0))
+        cores = usable_cores()
         self._cores = cores[: workers or len(cores)]
         self._environment = _environment(folder) | os.environ
         self._processes: dict[int, tuple[Job, subprocess.Popen]] = {}
@@ -211,7 +212,7 @@ def _start(job: Job, core: int, environment: Mapping[str, str]) -> subprocess.Po
     with job.log.open("ab") as log:
         process = subprocess.Popen(job.command(), stdout=log, stderr=log, env=environment)
     # A process of its own core needs no thread pool; two that share both cores slow each other.
-    os.sched_setaffinity(process.pid, {core})
+    pin(process.pid, core)
     return process
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from synthetic_returns.training.loggers.tags import tag_of
 from synthetic_returns.training.loggers.tensorboard import TensorBoardLogger
 from synthetic_returns.utils.files import RunError, write_atomically
+from synthetic_returns.utils.tables import csv_text
 
 if TYPE_CHECKING:
     from synthetic_returns.training.loggers.base import MetricsLogger
@@ -69,7 +70,7 @@ class MetricsWriter:
         numbers = {name: _as_number(name, value) for name, value in values.items()}
         self._add_columns([name for name in numbers if name not in self._columns])
         cells = {STEP: str(step)} | {name: str(number) for name, number in numbers.items()}
-        self._file.write(_to_csv([[cells.get(column, "") for column in self._columns]]))
+        self._file.write(csv_text([[cells.get(column, "") for column in self._columns]]))
         self._file.flush()
         self._last_step = step
         self.show(step, numbers)
@@ -114,7 +115,7 @@ class MetricsWriter:
 
     def _replace(self, rows: list[list[str]]) -> None:
         """Writes the whole table anew and goes on at its end."""
-        write_atomically(self._path, _to_csv([self._columns, *rows]))
+        write_atomically(self._path, csv_text([self._columns, *rows]))
         self._file = self._path.open("a", encoding="utf-8", newline="")
 
 
@@ -153,12 +154,6 @@ def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
                 f"the first a number of steps, but found {row}; correct or delete this line"
             )
     return columns, rows
-
-
-def _to_csv(rows: list[list[str]]) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 def _as_number(name: str, value: Any) -> Any:

@@ -6,6 +6,8 @@ import os
 import jax
 from jax.sharding import AxisType, Mesh
 
+from synthetic_returns.utils.cores import usable_cores
+
 __all__ = ["AXIS", "device_mesh"]
 
 AXIS = "devices"
@@ -40,7 +42,7 @@ def _claim_cores(devices: int) -> None:
     One thread per device is far more efficient on small matrices than two threads on one device,
     so the matrix library is told not to split its work.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = len(usable_cores())
     wanted = min(devices or cores, cores)
     if wanted > 1:
         with contextlib.suppress(RuntimeError):  # JAX has started already

@@ -1,13 +1,15 @@
 """Writing files so that a crash leaves the old content or the new one, never half of it."""
 
 import contextlib
-import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 __all__ = ["RunError", "acquire_lock", "replacing", "sync_directory", "write_atomically"]
+
+_LOCKED_BYTE = 1 << 30  # on Windows, far behind the content: nobody else can read what is locked
 
 
 class RunError(ValueError):
@@ -35,6 +37,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def sync_directory(path: Path) -> None:
     """Makes the renames in a directory survive a power failure."""
+    if sys.platform == "win32":
+        return  # directories cannot be opened there
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -50,14 +54,29 @@ def acquire_lock(path: Path, taken: str) -> BinaryIO:
       taken: what to say if another process has it; ``{owner}`` becomes the id of that process.
     """
     file = path.open("a+b")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _lock(file):
         file.seek(0)
         owner = file.read().decode() or "unknown"
         file.close()
-        raise RunError(taken.format(owner=owner)) from None
+        raise RunError(taken.format(owner=owner))
     file.truncate(0)
     file.write(str(os.getpid()).encode())
     file.flush()
     return file
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Locks a file unless another process has done so; gives whether it worked."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(_LOCKED_BYTE)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True

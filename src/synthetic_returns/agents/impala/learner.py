@@ -1,6 +1,8 @@
 """The learner: one update of the agent from one unroll, the paper's method from top to bottom."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -129,7 +131,9 @@ class Learner:
             )
             if self.axis is not None:
                 grads = jax.lax.psum(grads, self.axis)
-                metrics = jax.lax.pmean(metrics, self.axis)
+                mean = functools.partial(jax.lax.pmean, axis_name=self.axis)
+                largest = functools.partial(jax.lax.pmax, axis_name=self.axis)
+                metrics = _combine(metrics, mean, largest)
             updates, optimizer = self.optimizer.update(grads, optimizer)
             agent = eqx.apply_updates(agent, updates)
             metrics["grad_norm"] = optax.tree.norm(grads)
@@ -161,7 +165,7 @@ class Learner:
         parts = _split_batch((memory, trajectory, c_t), self.config.engine.accumulate)
         grads, (memories, metrics) = jax.lax.scan(add, zero, parts)
         memory = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), memories)
-        return grads, (memory, jax.tree.map(jnp.mean, metrics))
+        return grads, (memory, _combine(metrics, jnp.mean, jnp.max))
 
     @property
     def optimizer(self) -> optax.GradientTransformation:
@@ -264,6 +268,13 @@ class Learner:
         # IMPALA sums over the transitions; the optimiser's epsilon and the clipping of gradients
         # are meant for sums.
         return loss * jnp.sum(valid_tm1, dtype=loss.dtype), (memory, metrics)
+
+
+def _combine(
+    metrics: dict[str, Array], mean: Callable[..., Array], largest: Callable[..., Array]
+) -> Metrics:
+    """Of the metrics of parts of a batch, those of the whole: a maximum stays a maximum."""
+    return {name: (largest if name.endswith("_max") else mean)(x) for name, x in metrics.items()}
 
 
 def _split_batch(data: tuple[Any, Trajectory, Any], parts: int) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ import os
 import signal
 import threading
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -105,9 +106,11 @@ class Crew:
             scheduling_strategy="SPREAD",
             runtime_env={"env_vars": ENVIRONMENT},
         )(ActorProcess)
+        # A cluster frees the name of an actor some time after its end, and other runs may share it.
+        crew = uuid.uuid4().hex[:8]
         self._members = [
             _Member(
-                remote.options(name=f"actor-{stream}").remote(
+                remote.options(name=f"actor-{stream}-{crew}").remote(
                     config, settings.envs_per_actor, seed, stream
                 ),
                 life,

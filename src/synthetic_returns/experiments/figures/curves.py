@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from synthetic_returns.experiments.figures.style import steps_axis
 from synthetic_returns.experiments.outcome import Outcome, Outcomes
+from synthetic_returns.utils.statistics import align_curves
 
 __all__ = ["draw_curves", "mean_curve"]
 
@@ -51,15 +52,6 @@ def draw_curves(
 
 def mean_curve(runs: Sequence[Outcome], metric: str) -> tuple[np.ndarray, np.ndarray]:
     """The mean over the runs, from where all have a value to where the first one ends."""
-    curves = []
-    for run in runs:
-        values = run.curve(metric)
-        known = ~np.isnan(values)
-        curves.append((run.steps[known], values[known]))
-    curves = [(steps, values) for steps, values in curves if len(steps)]
-    if not curves:
-        return np.zeros(0), np.zeros(0)
-    first = max(steps[0] for steps, _ in curves)
-    last = min(steps[-1] for steps, _ in curves)
-    grid = np.linspace(first, last, POINTS)
-    return grid, np.mean([np.interp(grid, steps, values) for steps, values in curves], axis=0)
+    curves = [(run.steps, run.curve(metric)) for run in runs]
+    grid, values = align_curves(curves, POINTS)
+    return grid, values.mean(axis=0) if len(values) else grid

@@ -9,8 +9,8 @@ from synthetic_returns.experiments.experiment import Bar, Experiment
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.outcome import Outcome
-from synthetic_returns.experiments.records import write_csv
 from synthetic_returns.experiments.study import Results, Study
+from synthetic_returns.utils.tables import write_csv
 
 __all__ = ["CHAIN", "STUDY"]
 

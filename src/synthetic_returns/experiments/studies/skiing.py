@@ -11,8 +11,8 @@ from synthetic_returns.experiments.figures.curves import mean_curve
 from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.figures.traces import draw_traces
 from synthetic_returns.experiments.outcome import Outcomes
-from synthetic_returns.experiments.records import Row, read_csv
 from synthetic_returns.experiments.study import Results, Study
+from synthetic_returns.utils.tables import Row, read_csv
 
 __all__ = ["HUMAN", "SKIING", "STUDY", "read_published"]
 

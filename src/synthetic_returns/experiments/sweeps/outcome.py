@@ -14,8 +14,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from synthetic_returns.experiments.figures.style import STYLE, new_figure, save, steps_axis
-from synthetic_returns.experiments.records import write_csv
 from synthetic_returns.experiments.sweeps.study import REPORTS, Settings, TrialState, quiet
+from synthetic_returns.utils.tables import write_csv
 
 __all__ = ["Outcome", "read_outcomes", "setting_importance", "write_sweep"]
 

@@ -2,12 +2,19 @@
 
 import dataclasses
 import json
+from typing import ClassVar
 
 import pytest
 
-from synthetic_returns.config import Config
+from synthetic_returns.agents.optimizer_settings import AdamSettings
+from synthetic_returns.config import CHOICES, Config
+from synthetic_returns.credit import registry
+from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS
 from synthetic_returns.presets import PRESETS, preset
+from synthetic_returns.utils.files import RunError
 
 ALL = [(task, name) for task, presets in PRESETS.items() for name in presets]
 
@@ -39,24 +46,129 @@ def test_unknown_names_are_answered_with_the_nearest(task, name):
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "rule"),
+    ("name", "value", "rule"),
     [
         ("steps", 0, "at least 1"),
-        ("num_envs", -1, "at least 1"),
-        ("unroll_length", 0, "at least 1"),
-        ("alpha", float("nan"), "finite"),
-        ("learning_rate", float("inf"), "finite"),
-        ("discount", 1.5, r"\[0, 1\]"),
-        ("torso_sizes", (), "at least one"),
-        ("traces", -1, "0 for none"),
+        ("engine.num_envs", -1, "at least 1"),
+        ("engine.unroll_length", 0, "at least 1"),
+        ("reward.alpha", float("nan"), "finite"),
+        ("optimizer.learning_rate", float("inf"), "finite"),
+        ("agent.discount", 1.5, r"\[0, 1\]"),
+        ("agent.torso.sizes", (), "at least one"),
+        ("reporting.traces", -1, "0 for none"),
+        ("view.stride", 0, "at least 1"),
+        ("credit.replay.slots", 1, "at least 2"),
     ],
 )
-def test_bad_values_are_refused_by_name(field, value, rule):
-    with pytest.raises(ValueError, match=rf"{field} is .*{rule}"):
-        dataclasses.replace(preset("chain"), **{field: value})
+def test_bad_values_are_refused_by_name(name, value, rule):
+    with pytest.raises(ValueError, match=rf"{name.split('.')[-1]} is .*{rule}"):
+        preset("chain").changed({name: value})
 
 
-def test_a_configuration_of_another_version_is_refused():
-    data = preset("chain").to_dict() | {"warp": 9}
-    with pytest.raises(ValueError, match=r"unknown field 'warp'.*use that version"):
+def test_settings_are_changed_by_their_dotted_names():
+    config = preset("chain")
+    changed = config.changed({"agent.discount": 0.5, "agent.torso.sizes": (4,)}, steps=7)
+    assert (changed.agent.discount, changed.agent.torso.sizes, changed.steps) == (0.5, (4,), 7)
+    assert changed.changed({"agent": config.agent}, steps=config.steps) == config
+    assert config.changed() == config
+
+
+def test_the_changes_of_a_group_are_made_at_once():
+    """An LSTM and a clock exclude each other, whichever comes first."""
+    recurrent = preset("chain").changed({"agent.lstm_size": 8, "agent.clock": False})
+    assert recurrent.changed({"agent.clock": True, "agent.lstm_size": 0}).agent.clock
+
+
+def test_a_whole_group_is_changed_before_single_settings_of_it():
+    settings = {"credit.cost": 0.5, "credit": Paper(sizes=(4,))}
+    assert preset("chain").changed(settings).credit == Paper(sizes=(4,), cost=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("step", "there is no setting 'step'; did you mean 'steps'"),
+        ("agent.discont", "there is no setting 'agent.discont'; did you mean 'agent.discount'"),
+        ("agent.torso.size", "did you mean 'agent.torso.sizes'"),
+        ("discount", "did you mean 'agent.discount'"),
+        ("steps.more", "steps is 200000, which has no settings of its own"),
+        ("engine.max_lag", "there is no setting 'engine.max_lag'"),
+    ],
+)
+def test_an_unknown_setting_cannot_be_changed(name, message):
+    with pytest.raises(ValueError, match=message):
+        preset("chain").changed({name: 1})
+
+
+def test_what_one_group_cannot_know_is_checked_by_all():
+    with pytest.raises(ValueError, match=r"updates_per_call is 2 .*'episodic'.*set it to 1"):
+        preset("chain").changed({"engine.updates_per_call": 2})
+    assert preset("chain", "paper").changed({"engine.updates_per_call": 2})
+
+
+def test_plain_data_names_its_version_and_what_was_chosen():
+    data = preset("skiing").to_dict()
+    assert data["version"] == 2
+    chosen = {group: data[group]["name"] for group in CHOICES}
+    assert chosen == {"engine": "local", "credit": "episodic", "optimizer": "adam"}
+    assert data["credit"]["encoder"]["sizes"] == (64,)
+    assert data["view"]["rows"] == (0, 3)
+
+
+def test_settings_of_0_1_are_refused_with_what_to_do():
+    old = {"task_name": "chain", "num_envs": 32, "sr": True, "credit": "unroll"}
+    with pytest.raises(RunError, match=r"of synthetic-returns 0\.1.*train again .*or open the run"):
+        Config.from_dict(old)
+
+
+def test_settings_of_a_later_version_are_refused():
+    with pytest.raises(RunError, match="version 3 and this program knows version 2"):
+        Config.from_dict(preset("chain").to_dict() | {"version": 3})
+
+
+@pytest.mark.parametrize("name", ["warp", "agent.warp", "credit.replay.warp"])
+def test_an_unknown_setting_in_plain_data_is_refused(name):
+    data = preset("chain").to_dict()
+    *groups, last = name.split(".")
+    group = data
+    for part in groups:
+        group = group[part]
+    group[last] = 9
+    with pytest.raises(ValueError, match=rf"unknown setting '{name}'.*use that version"):
         Config.from_dict(data)
+
+
+def test_a_method_from_elsewhere_survives_json(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+
+    @registry.register
+    @dataclasses.dataclass(frozen=True)
+    class Lucky(Episodic):
+        name: ClassVar[str] = "lucky"
+        numbers: tuple[tuple[int, ...], ...] = ((7,), (1, 3))
+
+    config = preset("chain").changed(credit=Lucky(numbers=((4, 2),)))
+    data = json.loads(json.dumps(config.to_dict()))
+    assert Config.from_dict(data) == config
+    registry._REGISTERED.clear()
+    with pytest.raises(ValueError, match="there is no credit method 'lucky'"):
+        Config.from_dict(data)
+
+
+def test_presets_mean_what_they_meant():
+    """A few numbers of 0.1, each of another group."""
+    chain, paper = preset("chain"), preset("chain", "paper")
+    assert chain.optimizer == AdamSettings(learning_rate=1e-3, anneal=True, epsilon=1e-8)
+    assert chain.credit == Episodic(replay=Replay(updates_per_episode=2.0))
+    assert (chain.agent.torso.sizes, chain.agent.lstm_size, chain.agent.clock) == ((128, 128), 0, 1)
+    assert (paper.agent.torso.channels, paper.agent.torso.sizes) == ((), (128,))
+    assert (paper.reward.alpha, paper.engine.devices) == (0.5, 0)
+    skiing, pong = preset("skiing"), preset("pong")
+    assert (skiing.reward.scale, skiing.reward.last_reward) == (0.002, 0.0)
+    assert (skiing.agent.action_prior, skiing.agent.epochs, skiing.agent.discount) == (0.9, 2, 0.97)
+    assert (skiing.view.stride, skiing.view.truncated_reward) == (1, -10_000.0)
+    assert (pong.view.stride, pong.optimizer.learning_rate, pong.agent.epochs) == (4, 1e-3, 3)
+    assert preset("pong", "paper").optimizer == AdamSettings(
+        learning_rate=3e-5, epsilon=3e-4, b1=0.9, b2=0.85
+    )
+    assert preset("key-to-door-two-keys").credit == Episodic(horizon=85)

@@ -1,0 +1,104 @@
+"""Flags that choose an engine, a credit method or an optimiser, and those that follow from it."""
+
+import pytest
+
+from synthetic_returns.commands.train import configuration
+from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.credit.paper.method import Paper
+from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
+from synthetic_returns.presets import preset
+from synthetic_returns.renamed import RENAMED
+from synthetic_returns.utils.settings import setting_names
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("--engine.max-lag 2", "the engine 'fused'; it belongs to 'cluster'"),
+        ("--engine.actors 2", "the engine 'fused'; it belongs to 'local' and 'cluster'"),
+        ("--engine local --engine.no-stagger", "'local'; it belongs to 'fused' and 'cluster'"),
+        ("--engine cluster --engine.queue-size 2", "'cluster'; it belongs to 'local'"),
+        ("--engine=cluster --engine.updates_per_call=2", "'cluster'; it belongs to 'fused'"),
+        ("--credit paper --credit.horizon 3", "method 'paper'; it belongs to 'episodic'"),
+        ("--credit.cost 1", "method 'episodic'; it belongs to 'paper'"),
+        ("--credit none --credit.replay.slots 8", "method 'none'; it belongs to 'episodic'"),
+        ("--no-sr --reward.alpha 1", "method 'none'; it belongs to 'paper' and 'episodic'"),
+        ("--no-sr --view.stride 2", "method 'none'; it belongs to 'episodic'"),
+        ("--credit paper --view.stride 2", "method 'paper'; it belongs to 'episodic'"),
+        ("--optimizer.decay 0.9", "the optimiser 'adam'; it belongs to 'rmsprop'"),
+        ("--optimizer rmsprop --optimizer.b1 0.9", "'rmsprop'; it belongs to 'adam'"),
+    ],
+)
+def test_a_flag_without_a_meaning_is_refused(flags, words):
+    with pytest.raises(ValueError, match=f"has no meaning with .*{words}: leave it out, or use --"):
+        configuration(["chain", *flags.split()])
+
+
+@pytest.mark.parametrize(
+    ("flags", "new"),
+    [
+        ("--num-envs 3", "--engine.num-envs"),
+        ("--num_envs=3", "--engine.num-envs"),
+        ("--alpha 1", "--reward.alpha"),
+        ("--episodic.slots 3", "--credit.replay.slots"),
+        ("--episodic.no-centred", "--credit.no-centred"),
+        ("--habit 0.5", "--agent.action-prior"),
+        ("--no-clock", "--agent.no-clock"),
+        ("--episodic.every 2", "--view.stride"),
+        ("--sr", "--credit NAME"),
+    ],
+)
+def test_a_flag_of_0_1_is_answered_with_its_new_name(flags, new):
+    with pytest.raises(ValueError, match=f"is a flag of synthetic-returns 0.1; it is now {new}\\."):
+        configuration(["chain", *flags.split()])
+
+
+def test_a_method_of_0_1_is_answered_with_its_new_name():
+    with pytest.raises(ValueError, match="'unroll' .* is now called 'paper'"):
+        configuration(["chain", "--credit", "unroll"])
+
+
+def test_every_new_name_exists():
+    configs = [preset("chain"), preset("chain", "paper"), preset("pong", "paper")]
+    configs.append(preset("chain").changed(engine=ClusterSettings()))
+    known = {"credit"}
+    for config in configs:
+        for group in ("agent", "engine", "credit", "view", "reward", "optimizer", "reporting"):
+            known |= {f"{group}.{name}" for name in setting_names(type(getattr(config, group)))}
+    assert set(RENAMED.values()) <= known
+
+
+@pytest.mark.parametrize("flags", [["--no-sr"], ["--credit", "none"], ["--credit=none"]])
+def test_no_credit_has_a_short_name(flags):
+    assert configuration(["chain", *flags]) == preset("chain").changed(credit=NoCredit())
+
+
+def test_the_last_choice_counts():
+    assert configuration(["chain", "--no-sr", "--credit", "paper"]).credit == Paper()
+
+
+def test_another_engine_and_optimizer_take_over_what_they_share():
+    config = configuration(["key-to-door-two-keys", "--engine", "local", "--optimizer", "rmsprop"])
+    assert config.engine == LocalSettings(num_envs=16, unroll_length=10)
+    assert (config.optimizer.learning_rate, config.optimizer.anneal) == (1e-3, True)
+    cluster = configuration(["pong", "--preset", "paper", "--engine", "cluster"]).engine
+    assert isinstance(cluster, ClusterSettings)
+    assert (cluster.actors, cluster.unroll_length) == (2, 80)
+
+
+def test_another_credit_method_has_its_own_settings():
+    """Both have ``two_stage`` and ``current``, with other meanings."""
+    assert configuration(["skiing", "--credit", "paper"]).credit == Paper()
+
+
+def test_the_presets_own_choice_keeps_its_settings():
+    config = configuration(["pong", "--credit", "episodic", "--engine", "local"])
+    assert config == preset("pong")
+    assert config.credit.replay == Replay(32, 4, 1.0, 4, save=False)
+
+
+@pytest.mark.parametrize("choice", ["--engine", "--credit", "--optimizer"])
+def test_an_unknown_choice_is_answered_with_those_there_are(choice):
+    with pytest.raises(ValueError, match="there is no .* 'magic'; The choices are: "):
+        configuration(["chain", choice, "magic"])

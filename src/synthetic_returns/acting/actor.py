@@ -34,8 +34,10 @@ def agent_step(
     key: Shaped[Key, "batch"],
     *,
     greedy: bool,
-) -> tuple[Int[Array, "batch"], Float[Array, "batch actions"], CoreState]:
+) -> tuple[Int[Array, "batch"], Float[Array, "batch actions"], Float[Array, "batch"], CoreState]:
     """The agent's action in each environment: the one code path of acting and of evaluation.
+
+    Beside the action, the policy, the value and the core after it.
 
     Args:
       network: the policy.
@@ -46,10 +48,10 @@ def agent_step(
     """
     features = network.torso(timestep.observation)
     hidden, core = network.recur(features[None], timestep.first[None], core)
-    logits, _ = network.heads(hidden[0])
+    logits, value = network.heads(hidden[0])
     sample = jax.vmap(jax.random.categorical)
     action = jnp.argmax(logits, axis=-1) if greedy else sample(key, logits)
-    return action.astype(jnp.int32), logits, core
+    return action.astype(jnp.int32), logits, value, core
 
 
 def start(env: VectorEnvironment, network: AgentNetwork, num_envs: int, key: Key) -> ActorState:
@@ -93,16 +95,16 @@ def unroll(
 
     def step(state: ActorState, _):
         key, action_key = split_each(state.key)
-        action, logits, core = agent_step(
+        action, logits, value, core = agent_step(
             network, state.timestep, state.core, action_key, greedy=greedy
         )
         env_state, timestep = env.step(state.env, action)
         statistics = state.statistics.add(timestep)
         after = ActorState(env_state, timestep, core, statistics, key)
-        return after, (state.timestep, action, logits)
+        return after, (state.timestep, action, logits, value)
 
-    after, (timesteps, action, logits) = jax.lax.scan(step, state, length=length)
+    after, (timesteps, action, logits, value) = jax.lax.scan(step, state, length=length)
     timesteps = jax.tree.map(
         lambda steps, last: jnp.concatenate([steps, last[None]]), timesteps, after.timestep
     )
-    return after, Trajectory(timesteps, action, logits, state.core)
+    return after, Trajectory(timesteps, action, logits, value, state.core)

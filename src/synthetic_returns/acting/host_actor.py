@@ -45,17 +45,18 @@ class HostActor:
     def unroll(self, network: AgentNetwork, length: int, *, greedy: bool = False) -> Trajectory:
         """Acts for ``length`` steps from where the last unroll ended."""
         core = self._core
-        steps, actions, logits = [self._step], [], []
+        steps, actions, logits, values = [self._step], [], [], []
         for _ in range(length):
-            action, logit, self._core, self._keys = _act(
+            action, logit, value, self._core, self._keys = _act(
                 network, _to_device(self._step), self._core, self._keys, greedy
             )
             actions.append(np.asarray(action))
             logits.append(np.asarray(logit))
+            values.append(np.asarray(value))
             self._step = self._envs.step(actions[-1])
             steps.append(self._step)
         # Host steps are stacked as they are: bytes stay bytes on their way to the learner.
-        return Trajectory(_stack(steps), _device(actions), _device(logits), core)
+        return Trajectory(_stack(steps), _device(actions), _device(logits), _device(values), core)
 
     def snapshot(self) -> dict[str, Any] | None:
         """All that is needed to go on from here; None if the environments cannot be saved."""
@@ -106,8 +107,8 @@ def _act(
     greedy: bool,
 ) -> tuple[Any, ...]:
     keys, action_keys = split_each(keys)
-    action, logits, core = agent_step(network, timestep, core, action_keys, greedy=greedy)
-    return action, logits, core, keys
+    action, logits, value, core = agent_step(network, timestep, core, action_keys, greedy=greedy)
+    return action, logits, value, core, keys
 
 
 def _to_device(step: HostStep) -> TimeStep:

@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
 
 __all__ = ["ActorFailed", "Engine", "make_engine"]
@@ -38,8 +38,8 @@ class Engine(Protocol):
         """The agent of one seed."""
         ...
 
-    def credit(self, index: int) -> EpisodicState | None:
-        """The episodic model of one seed, if that is where its credit comes from."""
+    def credit(self, index: int) -> Credit | None:
+        """What explains the credit of one seed, if there is any."""
         ...
 
     def report(self) -> list[dict[str, float]]:

@@ -13,8 +13,10 @@ from synthetic_returns.acting import actor
 from synthetic_returns.acting.actor import ActorState
 from synthetic_returns.agents.impala.learner import Learner, LearnerState
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
-from synthetic_returns.engines.credit import EpisodicCredit, has_episodic_credit
+from synthetic_returns.credit.data.segments import segment_of
+from synthetic_returns.credit.method import Assignment, Need
+from synthetic_returns.credit.model import Credit
+from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.engines.layouts import (
     ALIKE,
     ROWS,
@@ -35,8 +37,8 @@ class FusedEngine:
     """Trains one agent per seed; several seeds are one vmapped computation.
 
     Unroll and update are compiled apart and called from Python: on CPU a loop around both would be
-    slower. Nothing waits for the device but the episodic learner, which keeps whole episodes on
-    the host, and reports.
+    slower. Nothing waits for the device but credit methods that keep whole episodes on the
+    host, and reports.
 
     Over several devices, each steps its share of the environments with a copy of the parameters,
     and gradients are summed: the same numbers as on one device, up to rounding.
@@ -65,9 +67,13 @@ class FusedEngine:
         self._learner = Learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
-        self._credit = (
-            [EpisodicCredit(config, seed) for seed in seeds] if has_episodic_credit(config) else []
-        )
+        drivers = [make_driver(config, seed) for seed in seeds]
+        self._drivers = [driver for driver in drivers if driver is not None]
+        if self._many and self._drivers and Need.WHOLE_EPISODES in config.credit.needs:
+            raise ValueError(
+                f"there are {len(seeds)} seeds and the credit method {config.credit.name!r} waits "
+                "for complete episodes, which end at different times: train the seeds one by one."
+            )
         self._metrics: dict[str, Float[Array, "*seeds"]] = {}
         unroll, update = self._unroll_one, self._learner.update
         if self._many:
@@ -89,16 +95,19 @@ class FusedEngine:
             return
         network = self._learner_state.agent.network
         self._actor_state, trajectory = self._unroll(network, self._actor_state)
-        c_t = self._synthetic_returns(trajectory) if self._credit else None
-        self._learner_state, self._metrics = self._update(self._learner_state, trajectory, c_t)
+        for played, assignment in self._credited(trajectory):
+            self._learner_state, self._metrics = self._update(
+                self._learner_state, played, assignment
+            )
 
     def agent(self, index: int) -> Any:
         """The network of one seed."""
         return self._one(self._learner_state, index).agent
 
-    def credit(self, index: int) -> EpisodicState | None:
-        """The episodic model of one seed, if that is where its credit comes from."""
-        return self._credit[index].learner.state if self._credit else None
+    def credit(self, index: int) -> Credit | None:
+        """What explains the credit of one seed, if there is any."""
+        driver = self._drivers[index] if self._drivers else None
+        return credit_of(self.config, self.agent(index), driver)
 
     def report(self) -> list[dict[str, float]]:
         """For every seed, the means over the episodes since the last report and the last losses."""
@@ -107,9 +116,9 @@ class FusedEngine:
             statistics = self._one(self._actor_state, index).statistics
             losses = {name: float(x) for name, x in self._one(self._metrics, index).items()}
             report = statistics.means() | losses
-            if self._credit:
-                credit = self._credit[index].learner.report()
-                report |= {f"sa/{name}": float(x) for name, x in credit.items()}
+            if self._drivers:
+                credit = self._drivers[index].report()
+                report |= {f"credit/{name}": x for name, x in credit.items()}
             reports.append(report)
         self._actor_state = eqx.tree_at(
             lambda state: state.statistics,
@@ -120,7 +129,7 @@ class FusedEngine:
 
     def snapshot(self, index: int) -> dict[str, Any]:
         """All that one seed needs to go on later."""
-        credit = [self._credit[index].snapshot()] if self._credit else []
+        credit = [self._drivers[index].snapshot()] if self._drivers else []
         return {
             "learner": self._one(self._learner_state, index),
             "actor": self._one(self._actor_state, index),
@@ -130,8 +139,8 @@ class FusedEngine:
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
         """Goes on from the snapshots of every seed."""
         self._set_states([(snapshot["learner"], snapshot["actor"]) for snapshot in snapshots])
-        for credit, snapshot in zip(self._credit, snapshots, strict=bool(self._credit)):
-            credit.restore(snapshot["credit"][0])
+        for driver, snapshot in zip(self._drivers, snapshots, strict=bool(self._drivers)):
+            driver.restore(snapshot["credit"][0])
 
     def close(self) -> None:
         """Nothing runs beside this engine."""
@@ -190,15 +199,18 @@ class FusedEngine:
     def _unroll_one(self, network: Any, state: ActorState) -> tuple[ActorState, Trajectory]:
         return actor.unroll(self._env, network, state, self._settings.unroll_length)
 
-    def _synthetic_returns(self, trajectory: Trajectory) -> Float[Array, "..."]:
+    def _credited(self, trajectory: Trajectory) -> Sequence[tuple[Trajectory, Assignment | None]]:
+        """The unrolls whose credit is known: this one, or earlier ones if it has to wait."""
+        if not self._drivers:
+            return [(trajectory, None)]
+        view = self.config.view
         if not self._many:
-            return self._credit[0].follow(trajectory)
-        return jnp.stack(
-            [
-                credit.follow(self._one(trajectory, index))
-                for index, credit in enumerate(self._credit)
-            ]
-        )
+            return self._drivers[0].follow(segment_of(trajectory, view), trajectory)
+        assignments = [
+            driver.follow(segment_of(self._one(trajectory, index), view), None)[0][1]
+            for index, driver in enumerate(self._drivers)
+        ]
+        return [(trajectory, _stack(assignments))]
 
 
 def _stack(trees: Sequence[Any]) -> Any:

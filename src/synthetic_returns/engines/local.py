@@ -15,7 +15,7 @@ import jax
 from synthetic_returns.acting.host_actor import HostActor
 from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.engine import ActorFailed
 from synthetic_returns.engines.settings import LocalSettings
 from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
@@ -67,8 +67,8 @@ class LocalEngine:
         del index
         return self._learner.agent
 
-    def credit(self, index: int) -> EpisodicState | None:
-        """The episodic model, if that is where credit comes from."""
+    def credit(self, index: int) -> Credit | None:
+        """What explains the credit, if there is any."""
         del index
         return self._learner.credit
 

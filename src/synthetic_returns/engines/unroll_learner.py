@@ -1,7 +1,8 @@
 """The learner of engines whose actors run apart from it: takes unrolls, publishes parameters."""
 
+import collections
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -12,9 +13,11 @@ from jaxtyping import Array, Bool, Float
 from synthetic_returns.acting.statistics import EpisodeStatistics
 from synthetic_returns.agents.impala.learner import Agent, Learner, LearnerState
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
-from synthetic_returns.credit.paper.memory import EpisodicMemory, remember
-from synthetic_returns.engines.credit import EpisodicCredit, has_episodic_credit
+from synthetic_returns.credit.auxiliary import AuxiliaryMethod
+from synthetic_returns.credit.data.segments import segment_of
+from synthetic_returns.credit.method import Assignment
+from synthetic_returns.credit.model import Credit
+from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.engines.layouts import spread_update, trajectory_layout
 from synthetic_returns.envs.base import select_rows
 from synthetic_returns.nn.networks import AgentNetwork
@@ -41,12 +44,14 @@ class Unroll:
       version: of the policy that acted.
       trajectory: ``[T + 1, B]``.
       life: which one of the actor's; in another one, all its environments started anew.
+      observed: whether only its episodes are followed, and no policy learns from it.
     """
 
     stream: int
     version: int
     trajectory: Trajectory
     life: int = 0
+    observed: bool = False
 
 
 class UnrollLearner:
@@ -57,26 +62,25 @@ class UnrollLearner:
       updates: how many there were.
     """
 
-    def __init__(self, config: Config, seed: int, streams: int, stream_envs: int | None = None):
+    def __init__(self, config: Config, seed: int, streams: int, num_envs: int | None = None):
         """Draws all parameters.
 
         Args:
           config: the settings.
           seed: of the run.
-          streams: how many actors send unrolls. Each has an episodic memory, running episodes and
-            statistics of its own, because these follow its environments.
-          stream_envs: environments of each; the whole batch of an update unless given.
+          streams: how many actors send unrolls. Each has a memory, running episodes and statistics
+            of its own, because these follow its environments.
+          num_envs: environments of each; the whole batch of an update unless given.
         """
         self.config, settings = config, config.engine
-        envs = stream_envs or settings.num_envs
+        envs = num_envs or settings.num_envs
         self._mesh = device_mesh(settings.devices, settings.num_envs // settings.accumulate)
         learner_key, self.actor_key = jax.random.split(jax.random.key(seed))
         self._learner = learner = Learner(config, axis=AXIS if self._mesh else None)
         self._state = learner.init(learner_key)
         self._memories = [_rows(self._state.memory, envs) for _ in range(streams)]
-        self._credit = (
-            EpisodicCredit(config, seed, streams, envs) if has_episodic_credit(config) else None
-        )
+        self._driver = make_driver(config, seed, streams, envs)
+        self._credited: collections.deque[tuple[Unroll, Assignment | None]] = collections.deque()
         self._statistics = [_nothing_gathered(config, envs) for _ in range(streams)]
         self._seen = [jnp.zeros(envs, bool) for _ in range(streams)]
         self._lives = [0] * streams
@@ -92,34 +96,42 @@ class UnrollLearner:
     def update(self, *unrolls: Unroll) -> None:
         """One optimisation step; learns from the episodes that ended, if they give the credit.
 
+        If credit has to wait for the end of episodes, the step is one with earlier unrolls, and
+        there may be none, or several.
+
         Args:
           *unrolls: of different streams, side by side the batch of an update.
         """
+        for unroll in unrolls:
+            self._credited += self._follow(unroll)
+        while len(self._credited) >= len(unrolls):
+            self._learn([self._credited.popleft() for _ in unrolls])
+
+    def observe(self, unroll: Unroll) -> None:
+        """Follows the episodes of an unroll that nothing else is learned from."""
+        self._follow(dataclasses.replace(unroll, observed=True))
+        if (memory := self._memories[unroll.stream]) is not None:
+            self._memories[unroll.stream] = _remember(
+                self.config.credit, self._state.agent.network, memory, unroll.trajectory.timestep
+            )
+
+    def _learn(self, batch: Sequence[tuple[Unroll, Assignment | None]]) -> None:
+        unrolls = [unroll for unroll, _ in batch]
         self._lags += [self.updates - unroll.version for unroll in unrolls]
-        c_t = [c for unroll in unrolls if (c := self._follow(unroll)) is not None]
         memories = [self._memories[unroll.stream] for unroll in unrolls]
         state = _with_memory(self._state, jax.tree.map(lambda *x: jnp.concatenate(x), *memories))
         trajectory = side_by_side([unroll.trajectory for unroll in unrolls])
+        assignment = jax.tree.map(
+            lambda *x: jnp.concatenate(x, axis=1), *(credit for _, credit in batch)
+        )
         if self._update is None:
             self._update = self._compiled_update(state, trajectory)
-        self._state, self._metrics = self._update(
-            state,
-            trajectory,
-            jnp.concatenate(c_t, axis=1) if c_t else None,
-        )
+        self._state, self._metrics = self._update(state, trajectory, assignment)
         for row, unroll in enumerate(unrolls):
             self._memories[unroll.stream] = jax.tree.map(
                 lambda x, row=row: jnp.split(x, len(unrolls))[row], self._state.memory
             )
         self.updates += 1
-
-    def observe(self, unroll: Unroll) -> None:
-        """Follows the episodes of an unroll that nothing else is learned from."""
-        self._follow(unroll)
-        if (memory := self._memories[unroll.stream]) is not None:
-            self._memories[unroll.stream] = _remember(
-                self._state.agent.network, memory, unroll.trajectory.timestep
-            )
 
     def _compiled_update(self, state: LearnerState, trajectory: Trajectory) -> Callable[..., Any]:
         update = self._learner.update
@@ -127,8 +139,8 @@ class UnrollLearner:
             update = spread_update(update, self._mesh, state, trajectory_layout(trajectory))
         return eqx.filter_jit(update, donate="all")
 
-    def _follow(self, unroll: Unroll) -> Float[Array, "time batch"] | None:
-        """Takes note of what ended in an unroll; gives its synthetic returns, if it does."""
+    def _follow(self, unroll: Unroll) -> list[tuple[Unroll, Assignment | None]]:
+        """Takes note of what ended in an unroll; gives those whose credit is known."""
         stream, trajectory = unroll.stream, unroll.trajectory
         if unroll.life != self._lives[stream]:
             self._lives[stream] = unroll.life
@@ -136,15 +148,19 @@ class UnrollLearner:
         self._statistics[stream], self._seen[stream] = _gather(
             self._statistics[stream], self._seen[stream], trajectory.timestep
         )
-        return self._credit.follow(trajectory, stream) if self._credit else None
+        if self._driver is None:
+            return [(unroll, None)]
+        segment = segment_of(trajectory, self.config.view)
+        credited = self._driver.follow(segment, unroll, stream)
+        return [(unroll, credit) for unroll, credit in credited if not unroll.observed]
 
     def _forget(self, stream: int) -> None:
         """The running episodes of a stream will not go on."""
         self._statistics[stream] = self._statistics[stream].interrupted()
         self._seen[stream] = jnp.zeros_like(self._seen[stream])
         self._memories[stream] = jax.tree.map(jnp.zeros_like, self._memories[stream])
-        if self._credit:
-            self._credit.forget(stream)
+        if self._driver:
+            self._driver.forget(stream)
 
     @property
     def agent(self) -> Agent:
@@ -152,18 +168,17 @@ class UnrollLearner:
         return self._state.agent
 
     @property
-    def credit(self) -> EpisodicState | None:
-        """The episodic model, if that is where credit comes from."""
-        return self._credit.learner.state if self._credit else None
+    def credit(self) -> Credit | None:
+        """What explains the credit, if there is any."""
+        return credit_of(self.config, self.agent, self._driver)
 
     def report(self) -> dict[str, float]:
         """Means over the episodes since the last report, the last losses, and the lag."""
         report = jax.tree.map(lambda *x: jnp.concatenate(x), *self._statistics).means()
         self._statistics = [statistics.reported() for statistics in self._statistics]
         report |= {name: float(x) for name, x in self._metrics.items()}
-        if self._credit:
-            credit = self._credit.learner.report()
-            report |= {f"sa/{name}": float(x) for name, x in credit.items()}
+        if self._driver:
+            report |= {f"credit/{name}": x for name, x in self._driver.report().items()}
         if self._lags:
             report["policy/lag"] = sum(self._lags) / len(self._lags)
             report["policy/lag_max"] = float(max(self._lags))
@@ -180,8 +195,8 @@ class UnrollLearner:
         # Episodes that cannot go on leave nothing worth remembering.
         memory = self._memories[0] if running else None
         snapshot: dict[str, Any] = {"learner": _with_memory(self._state, memory)}
-        if self._credit:
-            snapshot["credit"] = self._credit.snapshot(running=running)
+        if self._driver:
+            snapshot["credit"] = self._driver.snapshot(running=running)
         if running:
             snapshot["statistics"] = self._statistics
         return snapshot
@@ -192,8 +207,8 @@ class UnrollLearner:
         if self._state.memory is not None:
             self._memories[0] = self._state.memory
         self.updates = int(self._state.updates)
-        if self._credit:
-            self._credit.restore(snapshot["credit"])
+        if self._driver:
+            self._driver.restore(snapshot["credit"])
         if "statistics" in snapshot:
             self._statistics = snapshot["statistics"]
             self._seen = [jnp.ones_like(seen) for seen in self._seen]
@@ -227,19 +242,21 @@ def _nothing_gathered(config: Config, envs: int) -> EpisodeStatistics:
     return EpisodeStatistics.zero(jax.tree.map(lambda x: jnp.broadcast_to(x, (envs,)), step))
 
 
-def _with_memory(state: LearnerState, memory: EpisodicMemory | None) -> LearnerState:
+def _with_memory(state: LearnerState, memory: Any) -> LearnerState:
     return eqx.tree_at(lambda s: s.memory, state, memory, is_leaf=lambda x: x is None)
 
 
-def _rows(memory: EpisodicMemory | None, rows: int) -> EpisodicMemory | None:
+def _rows(memory: Any, rows: int) -> Any:
     """A copy of the first rows of a memory."""
     return jax.tree.map(lambda x: jnp.copy(x[:rows]), memory)
 
 
 @eqx.filter_jit
-def _remember(network: AgentNetwork, memory: EpisodicMemory, timestep: TimeStep) -> EpisodicMemory:
-    """The memory after an unroll; its last step is the first of the next."""
-    return remember(memory, network.torso(timestep.observation)[:-1], timestep.first[:-1])
+def _remember(
+    method: AuxiliaryMethod, network: AgentNetwork, memory: Any, timestep: TimeStep
+) -> Any:
+    """The memory after an unroll."""
+    return method.remember(memory, network.torso(timestep.observation), timestep.first)
 
 
 _copy = eqx.filter_jit(

@@ -166,6 +166,11 @@ class AgentNetwork(eqx.Module):
         self.policy_logits = eqx.nn.Linear(policy_size, num_actions, key=logits_key)
         self.value = eqx.nn.Linear(policy_size, 1, key=value_key)
 
+    @property
+    def hidden_size(self) -> int:
+        """How many numbers ``recur`` makes of a state."""
+        return self.policy_layer.in_features  # pyright: ignore
+
     def initial_state(self, batch: int) -> CoreState:
         """The state of the core before an episode."""
         return None if self.core is None else self.core.initial_state(batch)

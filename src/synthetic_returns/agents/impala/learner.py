@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from synthetic_returns.agents.impala.losses import (
     action_prior_loss,
+    all_actions_loss,
     entropy_loss,
     log_prob,
     policy_gradient_loss,
@@ -20,10 +21,8 @@ from synthetic_returns.agents.impala.losses import (
 )
 from synthetic_returns.agents.impala.vtrace import vtrace
 from synthetic_returns.config import Config
-from synthetic_returns.credit.paper.association import associate
-from synthetic_returns.credit.paper.memory import EpisodicMemory
-from synthetic_returns.credit.paper.method import Paper
-from synthetic_returns.credit.paper.sa_model import StateAssociativeModel
+from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
+from synthetic_returns.credit.method import Assignment
 from synthetic_returns.nn.networks import AgentNetwork, make_torso
 from synthetic_returns.types import Key, Trajectory
 
@@ -33,18 +32,30 @@ Metrics = dict[str, Float[Array, ""]]
 
 
 class Agent(eqx.Module):
-    """All that one optimisation step trains: the policy's network and, with it, c, g and b."""
+    """All that one optimisation step trains.
+
+    Attributes:
+      network: the policy's.
+      credit: the model of a credit method that is trained with it, if it is.
+    """
 
     network: AgentNetwork
-    sa_model: StateAssociativeModel | None
+    credit: Any
 
 
 class LearnerState(eqx.Module):
-    """What the learner carries from update to update."""
+    """What the learner carries from update to update.
+
+    Attributes:
+      agent: the parameters.
+      optimizer: the optimiser's state.
+      memory: what a credit method that is trained with the agent remembers of running episodes.
+      updates: how many there were.
+    """
 
     agent: Agent
     optimizer: optax.OptState
-    memory: EpisodicMemory | None
+    memory: Any
     updates: Int[Array, ""]
 
 
@@ -62,19 +73,10 @@ class Learner:
 
     def init(self, key: Key) -> LearnerState:
         """Draws the parameters."""
-        config, env = self.config.agent, self.config.task
-        credit, torso_settings = self.config.credit, config.torso
-        torso_key, network_key, sa_key = jax.random.split(key, 3)
-        feature_size = torso_settings.sizes[-1]
-        torso = make_torso(
-            env.observation_shape,
-            torso_settings.channels,
-            torso_settings.sizes,
-            kernel=torso_settings.kernel,
-            stride=torso_settings.stride,
-            patches=torso_settings.patches,
-            key=torso_key,
-        )
+        config, env, credit = self.config.agent, self.config.task, self.config.credit
+        torso_key, network_key, credit_key = jax.random.split(key, 3)
+        feature_size = config.torso.sizes[-1]
+        torso = make_torso(env.observation_shape, config.torso, key=torso_key)
         network = AgentNetwork(
             torso,
             feature_size,
@@ -90,20 +92,11 @@ class Learner:
                 network,
                 replace_fn=lambda x: x + self.log_action_prior,
             )
-        sa_model = memory = None
-        if isinstance(credit, Paper):
-            core_sees = credit.current == "core" and config.lstm_size
-            sa_model = StateAssociativeModel(
-                feature_size,
-                config.lstm_size if core_sees else feature_size,
-                contribution_layers=credit.sizes,
-                gate_layers=credit.sizes[:1],
-                baseline_layers=credit.sizes,
-                key=sa_key,
-            )
-            capacity = credit.capacity or env.episode_steps
-            memory = EpisodicMemory.empty(self.config.engine.num_envs, capacity, feature_size)
-        agent = Agent(network, sa_model)
+        model = memory = None
+        if isinstance(credit, AuxiliaryMethod):
+            model = credit.init(feature_size, network.hidden_size, credit_key)
+            memory = credit.start(self.config.engine.num_envs, feature_size, env.episode_steps)
+        agent = Agent(network, model)
         optimizer = self.optimizer.init(eqx.filter(agent, eqx.is_array))
         return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))
 
@@ -111,23 +104,22 @@ class Learner:
         self,
         state: LearnerState,
         trajectory: Trajectory,
-        c_t: Float[Array, "time batch"] | None = None,
+        assignment: Assignment | None = None,
     ) -> tuple[LearnerState, Metrics]:
         """All optimisation steps with one unroll.
 
         Args:
-          state: the parameters, the optimiser's and the episodic memory.
+          state: the parameters, the optimiser's state and the memory.
           trajectory: T transitions of experience.
-          c_t: synthetic returns of the destination states, in units of the environment's reward,
-            from a model that is trained elsewhere; None if the agent's own model gives them, or
-            nothing does.
+          assignment: the credit of the transitions, from a method that learns beside the agent;
+            None if it is trained with the agent, or there is none.
         """
         agent, optimizer, memory = state.agent, state.optimizer, state.memory
         metrics: Metrics = {}
         for _ in range(self.config.agent.epochs):
             # Each of them stores the unroll in the memory as it was before.
             grads, (memory, metrics) = self.gradients(
-                agent, state.memory, trajectory, c_t, self.entropy_cost(state.updates)
+                agent, state.memory, trajectory, assignment, self.entropy_cost(state.updates)
             )
             if self.axis is not None:
                 grads = jax.lax.psum(grads, self.axis)
@@ -142,11 +134,11 @@ class Learner:
     def gradients(
         self,
         agent: Agent,
-        memory: EpisodicMemory | None,
+        memory: Any,
         trajectory: Trajectory,
-        c_t: Float[Array, "time batch"] | None,
+        assignment: Assignment | None,
         entropy_cost: Float[Array, ""],
-    ) -> tuple[Any, tuple[EpisodicMemory | None, Metrics]]:
+    ) -> tuple[Any, tuple[Any, Metrics]]:
         """The gradient of the loss, computed on one part of the batch after another.
 
         The loss is a sum over transitions, so the gradients of the parts add up to that of the
@@ -154,15 +146,14 @@ class Learner:
         """
         grad = eqx.filter_grad(self.loss, has_aux=True)
         if self.config.engine.accumulate == 1:
-            return grad(agent, memory, trajectory, c_t, entropy_cost)
+            return grad(agent, memory, trajectory, assignment, entropy_cost)
 
         def add(total: Any, part: tuple[Any, ...]) -> tuple[Any, Any]:
-            memory, trajectory, c_t = part
-            grads, found = grad(agent, memory, trajectory, c_t, entropy_cost)
+            grads, found = grad(agent, *part, entropy_cost)
             return jax.tree.map(jnp.add, total, grads), found
 
         zero = jax.tree.map(jnp.zeros_like, eqx.filter(agent, eqx.is_inexact_array))
-        parts = _split_batch((memory, trajectory, c_t), self.config.engine.accumulate)
+        parts = _split_batch((memory, trajectory, assignment), self.config.engine.accumulate)
         grads, (memories, metrics) = jax.lax.scan(add, zero, parts)
         memory = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), memories)
         return grads, (memory, _combine(metrics, jnp.mean, jnp.max))
@@ -187,14 +178,14 @@ class Learner:
     def loss(
         self,
         agent: Agent,
-        memory: EpisodicMemory | None,
+        memory: Any,
         trajectory: Trajectory,
-        c_t: Float[Array, "time batch"] | None,
+        assignment: Assignment | None,
         entropy_cost: Float[Array, ""],
-    ) -> tuple[Float[Array, ""], tuple[EpisodicMemory | None, Metrics]]:
+    ) -> tuple[Float[Array, ""], tuple[Any, Metrics]]:
         """From an unroll to the one number that is minimised."""
         config, credit, timestep = self.config.agent, self.config.credit, trajectory.timestep
-        reward = self.config.reward
+        mix = self.config.reward
         metrics: Metrics = {}
 
         # The T + 1 states of the unroll, as the agent sees them now.
@@ -205,35 +196,21 @@ class Learner:
         # Transitions: from the first T states to the last T. Where the source ends an episode, the
         # destination belongs to the next one: such a transition is not valid.
         valid_tm1 = ~timestep.last[:-1]
-        first_tm1 = timestep.first[:-1]
-        r_t = reward.scale * timestep.reward[1:]
-        c_t = None if c_t is None else reward.scale * c_t
+        r_t = mix.scale * timestep.reward[1:]
 
-        # State-associative learning, Eq. (basic_arch): the reward of leaving s_tm1, predicted from
-        # the states before it.
-        sa_loss, sa_cost = jnp.zeros(()), 1.0
-        if isinstance(credit, Paper) and agent.sa_model is not None and memory is not None:
-            association = associate(
-                agent.sa_model,
-                memory,
-                features[:-1],
-                first_tm1,
-                r_t,
-                current=(hidden if credit.current == "core" else features)[:-1],
-                valid=valid_tm1,
-                two_stage=credit.two_stage,
-                check=False,
-            )
-            sa_loss, memory = association.loss, association.memory
-            sa_cost = credit.cost
-            metrics |= {f"sa/{name}": x for name, x in association.metrics.items()}
-            c_last = agent.sa_model.contribution(features[-1:])
-            c_t = jnp.concatenate([association.c_t[1:], c_last])
+        # The credit of arriving in each s_t. A method that is trained with the agent, as the
+        # paper's state-associative learning is, Eq. (basic_arch), adds its loss.
+        credit_t, credit_loss = None, jnp.zeros(())
+        if assignment is not None and assignment.reward is not None:
+            credit_t = mix.scale * assignment.reward
+        elif isinstance(credit, AuxiliaryMethod):
+            states = AgentStates(features, hidden, timestep.first, timestep.last, r_t)
+            outcome = credit.learn(agent.credit, memory, states)
+            credit_t, credit_loss, memory = outcome.reward, outcome.loss, outcome.memory
+            metrics |= {f"credit/{name}": x for name, x in outcome.metrics.items()}
 
         # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
-        r_aug_t = r_t
-        if c_t is not None:
-            r_aug_t = reward.augmented(r_t, c_t, timestep.last[1:])
+        r_aug_t = r_t if credit_t is None else mix.augmented(r_t, credit_t, timestep.last[1:])
 
         # V-trace on the augmented reward.
         log_pi_tm1 = log_prob(logits[:-1], trajectory.action)
@@ -249,18 +226,22 @@ class Learner:
         )
 
         # The actor-critic.
-        pg_loss = policy_gradient_loss(log_pi_tm1, trace.advantage_tm1, valid_tm1)
+        if assignment is not None and assignment.advantage is not None:
+            advantage = mix.scale * assignment.advantage
+            pg_loss = all_actions_loss(logits[:-1], advantage, valid_tm1)
+        else:
+            pg_loss = policy_gradient_loss(log_pi_tm1, trace.advantage_tm1, valid_tm1)
         v_loss = value_loss(value[:-1], trace.target_tm1, valid_tm1)
         ent_loss = entropy_loss(logits[:-1], valid_tm1)
         apart = ent_loss  # from the action prior; all actions alike unless there is one
         if config.action_prior:
             apart = ent_loss + action_prior_loss(logits[:-1], self.log_action_prior, valid_tm1)
-        loss = pg_loss + config.value_cost * v_loss + entropy_cost * apart + sa_cost * sa_loss
+        loss = pg_loss + config.value_cost * v_loss + entropy_cost * apart + credit_loss
         metrics |= {
             "loss/total": loss,
             "loss/policy": pg_loss,
             "loss/value": v_loss,
-            "loss/sa": sa_loss,
+            "loss/credit": credit_loss,
             "policy/entropy": -ent_loss,
             "policy/ratio_max": jnp.max(rho_tm1),
             "reward/augmented": jnp.mean(r_aug_t),
@@ -278,8 +259,8 @@ def _combine(
 
 
 def _split_batch(data: tuple[Any, Trajectory, Any], parts: int) -> tuple[Any, ...]:
-    """Puts an axis of parts in front of a memory, a trajectory and its synthetic returns."""
-    memory, trajectory, c_t = data
+    """Puts an axis of parts in front of a memory, a trajectory and its credit."""
+    memory, trajectory, assignment = data
 
     def rows(x: Array) -> Array:
         return jnp.reshape(x, (parts, -1, *x.shape[1:]))
@@ -292,4 +273,4 @@ def _split_batch(data: tuple[Any, Trajectory, Any], parts: int) -> tuple[Any, ..
 
     split = jax.tree.map(columns, with_core(trajectory, None))
     split = with_core(split, jax.tree.map(rows, trajectory.core))
-    return jax.tree.map(rows, memory), split, jax.tree.map(columns, c_t)
+    return jax.tree.map(rows, memory), split, jax.tree.map(columns, assignment)

@@ -8,6 +8,7 @@ from synthetic_returns.utils.averages import masked_mean
 
 __all__ = [
     "action_prior_loss",
+    "all_actions_loss",
     "entropy_loss",
     "log_prob",
     "policy_gradient_loss",
@@ -30,6 +31,17 @@ def policy_gradient_loss(
 ) -> Float[Array, ""]:
     """Raises the probability of actions with a positive advantage."""
     return -masked_mean(log_pi_tm1 * jax.lax.stop_gradient(advantage_tm1), valid_tm1)
+
+
+def all_actions_loss(
+    logits_tm1: Float[Array, "time batch actions"],
+    advantage_tm1: Float[Array, "time batch actions"],
+    valid_tm1: Bool[Array, "time batch"],
+) -> Float[Array, ""]:
+    """Raises the probability of all actions with a positive advantage, taken or not."""
+    pi = jax.nn.softmax(logits_tm1)
+    gain = jnp.sum(pi * jax.lax.stop_gradient(advantage_tm1), axis=-1)
+    return -masked_mean(gain, valid_tm1)
 
 
 def value_loss(

@@ -90,6 +90,7 @@ def expected_trajectory(config: Config, envs: int) -> Trajectory:
             timestep=jax.tree.map(lambda x: jnp.broadcast_to(x, (time + 1, envs, *x.shape)), step),
             action=jnp.zeros((time, envs), jnp.int32),
             logits=jnp.zeros((time, envs, task.num_actions)),
+            value=jnp.zeros((time, envs)),
             core=network.initial_state(envs),
         )
 

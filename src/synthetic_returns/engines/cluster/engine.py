@@ -12,7 +12,7 @@ from typing import Any
 
 from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.cluster.actor_process import Weights, to_weights
 from synthetic_returns.engines.cluster.crew import Crew
 from synthetic_returns.engines.settings import ClusterSettings
@@ -39,7 +39,7 @@ class ClusterEngine:
         self.steps_per_call = config.engine.steps_per_update
         self._seed = seeds[0]
         self._learner = UnrollLearner(
-            config, seeds[0], streams=config.engine.actors, stream_envs=config.engine.envs_per_actor
+            config, seeds[0], streams=config.engine.actors, num_envs=config.engine.envs_per_actor
         )
         self._crew: Crew | None = None
         self._stale = 0
@@ -61,8 +61,8 @@ class ClusterEngine:
         del index
         return self._learner.agent
 
-    def credit(self, index: int) -> EpisodicState | None:
-        """The episodic model, if that is where credit comes from."""
+    def credit(self, index: int) -> Credit | None:
+        """What explains the credit, if there is any."""
         del index
         return self._learner.credit
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from synthetic_returns.credit.episodes import Episode
     from synthetic_returns.credit.episodic.learner import EpisodicLearner
     from synthetic_returns.credit.episodic.options import EpisodicOptions
+    from synthetic_returns.credit.explanation import Explanation, Term
     from synthetic_returns.credit.paper.association import Association, associate
     from synthetic_returns.credit.paper.memory import EpisodicMemory
     from synthetic_returns.credit.paper.sa_model import ContributionModel, StateAssociativeModel
@@ -39,6 +40,7 @@ _HOMES = {
     "EpisodicLearner": "credit.episodic.learner",
     "EpisodicMemory": "credit.paper.memory",
     "EpisodicOptions": "credit.episodic.options",
+    "Explanation": "credit.explanation",
     "Recording": "viewer.recording",
     "Run": "training.runs",
     "StateAssociativeModel": "credit.paper.sa_model",
@@ -46,6 +48,7 @@ _HOMES = {
     "SyntheticReturnsCallback": "wrappers.sb3",
     "SyntheticReturnsVecEnv": "wrappers.sb3",
     "SyntheticReturnsVectorWrapper": "wrappers.vector",
+    "Term": "credit.explanation",
     "TimeStep": "types",
     "VectorEnvironment": "envs.base",
     "associate": "credit.paper.association",
@@ -66,6 +69,7 @@ __all__ = [
     "EpisodicLearner",
     "EpisodicMemory",
     "EpisodicOptions",
+    "Explanation",
     "Recording",
     "Run",
     "StateAssociativeModel",
@@ -73,6 +77,7 @@ __all__ = [
     "SyntheticReturnsCallback",
     "SyntheticReturnsVecEnv",
     "SyntheticReturnsVectorWrapper",
+    "Term",
     "TimeStep",
     "VectorEnvironment",
     "associate",

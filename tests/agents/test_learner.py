@@ -298,7 +298,7 @@ def test_an_update_descends_and_fills_the_memory():
     losses = []
     for _ in range(40):
         state, metrics = update(eqx.tree_at(lambda s: s.memory, state, after.memory), trajectory)
-        losses.append(float(metrics["loss/sa"]))
+        losses.append(float(metrics["loss/credit"]))
     assert losses[-1] < 0.9 * losses[0]
 
 
@@ -314,9 +314,9 @@ def test_the_entropy_cost_falls_over_the_run():
     for _ in range(6):
         costs.append(float(learner.entropy_cost(state.updates)))
         state, metrics = update(state, trajectory)
-        parts = (metrics["loss/policy"] + 0.5 * metrics["loss/value"] + metrics["loss/sa"]) - costs[
-            -1
-        ] * metrics["policy/entropy"]
+        parts = (
+            metrics["loss/policy"] + 0.5 * metrics["loss/value"] + metrics["loss/credit"]
+        ) - costs[-1] * metrics["policy/entropy"]
         assert metrics["loss/total"] == pytest.approx(float(parts), rel=1e-5)
     assert costs == pytest.approx([0.1, 0.08125, 0.0625, 0.04375, 0.025, 0.025])
 

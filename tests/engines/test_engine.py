@@ -91,7 +91,7 @@ def test_a_report_covers_the_episodes_since_the_last_one():
     engine.step()
     first = engine.report()[0]
     assert first["episode_steps"] == 5  # 3 free moves, the jump and the way out
-    assert {"success", "trigger", "loss/total", "grad_norm", "sa/gate_mean"} <= first.keys()
+    assert {"success", "trigger", "loss/total", "grad_norm", "credit/gate_mean"} <= first.keys()
     assert "episode_return" not in engine.report()[0]
 
 

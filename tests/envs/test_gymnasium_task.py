@@ -123,8 +123,8 @@ def test_cart_pole_is_trained_and_evaluated(tmp_path):
     assert summary["task"] == "gym:CartPole-v1"
     assert summary["eval"]["return_mean"] == summary["eval"]["episode_steps"] > 5
     (trace,) = read_traces(run.path)
-    assert trace.reward.sum() == len(trace.c) - 1  # a point for each step of one whole episode
-    assert trace.c[-1] == 0
+    assert trace.reward.sum() == len(trace.reward) - 1  # a point for each step of one whole episode
+    assert trace.explanation.paid[-1] == 0
     recorded = record_run(run.path, 2)
     for recording in recorded.recordings:
         assert recording.total == len(recording) - 1

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.envs.registry import find_task
 from synthetic_returns.experiments.experiment import Arm, Experiment
 from synthetic_returns.presets import preset
@@ -64,7 +65,10 @@ def fake_trace(step: int, events: list[str], steps: int, credited: str) -> Trace
     if credited != "catch":
         happened[credited][8:] = 0
     c = np.where(happened[credited] > 0, 1.0, 0.1 * (-1.0) ** np.arange(steps + 1))
-    return Trace(step, np.zeros((steps + 1, 2)), np.zeros(steps + 1), c, c * 0, c * 0, happened)
+    leaving = np.append(c[:-1] * 0, np.nan)
+    terms = {"c": Term(c, "credit c"), "g": Term(leaving, "gate", "gate", "leaving")}
+    explanation = Explanation(terms, "c")
+    return Trace(step, np.zeros((steps + 1, 2)), np.zeros(steps + 1), explanation, happened)
 
 
 def _values(events, steps: int, share: float) -> dict[str, float]:

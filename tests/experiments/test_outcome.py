@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.experiments.experiment import EPISODIC, NONE, Experiment
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.experiments.outcome import Outcome, read_outcomes, spike_ratio
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.chain import CHAIN
@@ -13,7 +14,8 @@ from tests.experiments.fake_runs import fake_run, fake_trace
 
 def trace_of(c: list[float], happened: list[int]) -> Trace:
     zeros = np.zeros(len(c))
-    return Trace(0, zeros, zeros, np.array(c), zeros, zeros, {"key": np.array(happened)})
+    explanation = Explanation({"c": Term(np.array(c), "c")}, "c")
+    return Trace(0, zeros, zeros, explanation, {"key": np.array(happened)})
 
 
 def test_the_spike_ratio_compares_the_event_with_the_largest_other_state():
@@ -31,6 +33,13 @@ def test_no_event_no_ratio():
     assert np.isnan(spike_ratio(trace_of([0, 1, 2, 3, 4], [0, 0, 0, 0, 0]), "key"))
 
 
+def test_no_credit_no_ratio():
+    trace = dataclasses.replace(
+        trace_of([0, 1, 2, 3, 4], [0, 1, 0, 0, 0]), explanation=Explanation()
+    )
+    assert np.isnan(spike_ratio(trace, "key"))
+
+
 def test_the_row_of_a_solved_run(tmp_path):
     fake_run(CHAIN, EPISODIC, 0, tmp_path)
     outcome = Outcome.read(CHAIN, EPISODIC, 0, tmp_path)
@@ -40,7 +49,7 @@ def test_the_row_of_a_solved_run(tmp_path):
     assert row["wall_s_to_solve"] == outcome.metrics["wall_s"][outcome.solving.row]
     assert 0.98 <= row["lowest_after_solving"] <= 1
     assert row["eval_success"] == 1
-    assert row["c_ratio_end"] == pytest.approx(10)
+    assert row["credit_ratio_end"] == pytest.approx(10)
     # While learning: the last trace from before the task was solved.
     traces = outcome.scripted_traces()
     assert traces["learning"].step < row["steps_to_solve"] < traces["end"].step == CHAIN.steps

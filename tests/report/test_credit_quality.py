@@ -9,9 +9,8 @@ import pytest
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.credit.episodic.learner import EpisodicLearner
 from synthetic_returns.credit.episodic.method import Episodic
-from synthetic_returns.credit.episodic.options import episodic_options
 from synthetic_returns.credit.none import NoCredit
-from synthetic_returns.credit.old_explanation import Explanation
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.key_to_door import KeyToDoor
 from synthetic_returns.presets import preset
@@ -30,7 +29,7 @@ def played(c, events, last_at) -> Played:
         jnp.asarray(kinds), zeros, zeros + 1, zeros,
         {name: jnp.asarray(x, jnp.float32) for name, x in events.items()},
     )  # fmt: skip
-    return Played(timestep, Explanation(jnp.asarray(c), zeros, zeros, zeros), None)
+    return Played(timestep, Explanation({"c": Term(jnp.asarray(c), "c")}, "c"), None)
 
 
 def test_the_peak_is_looked_for_in_phase_one_and_its_last_move_counts():

@@ -10,6 +10,7 @@ import pytest
 from synthetic_returns.cli import main
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.experiments.experiment import EPISODIC, NONE
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.experiments.studies.chain import CHAIN
 from synthetic_returns.experiments.studies.key_to_door import KEY_TO_DOOR
 from synthetic_returns.presets import preset
@@ -18,8 +19,10 @@ from synthetic_returns.report.chart import Bundle, draw_chart
 from synthetic_returns.report.credit_quality import CreditQuality
 from synthetic_returns.report.published import find_experiment, published
 from synthetic_returns.report.report import read_records, write_report
+from synthetic_returns.training.traces import Trace
 from tests.experiments.fake_runs import fake_experiment, fake_run
 from tests.viewer.browser import Visit, open_browser
+from tests.viewer.made_up import one_of_each_kind
 from tests.viewer.test_page import NASTY
 
 
@@ -54,7 +57,7 @@ def test_the_report_says_everything(page):
         "2 of 2",
         "success 1 at 3e6",  # the paper's Chain
         "door 0.57 at 4e6 (Ni et al. 2022)",
-        "drift of c",
+        "drift of the credit",
         "steps per second",
         "77.0%",
         "does not hold",
@@ -79,6 +82,18 @@ def test_it_is_readable_everywhere(page, tmp_path):
                     assert all("largest is at step" in x.get_attribute("alt") for x in pictures)
                     if (width, scheme) == (1280, "light"):
                         assert visit.tab.pdf()[:4] == b"%PDF"
+
+
+@pytest.mark.parametrize("name", [None, "worth", "choice", "links"])
+def test_the_credit_of_any_method_is_reported(tmp_path, name):
+    """Whatever its terms are called, of any kind, and none at all."""
+    path = fake_run(CHAIN, SR, 0, tmp_path)
+    explanation = Explanation(one_of_each_kind(11), name) if name else Explanation()
+    for file in (path / "traces").iterdir():
+        dataclasses.replace(Trace.load(file), explanation=explanation).save(file)
+    page = write_report(read_records([path]), [], tmp_path / "report.html").read_text()
+    label = explanation.terms[name].label if name else "reward"
+    assert f"{label} over one episode of 11 states; the largest is at step" in page
 
 
 def test_text_from_outside_stays_text(tmp_path):

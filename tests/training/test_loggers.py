@@ -43,9 +43,10 @@ def test_everything_that_is_measured_is_explained(run):
 def test_the_evaluation_the_drift_and_an_episode_are_shown(run):
     shown = scalars_shown(run / "tensorboard")
     assert shown["eval/return_mean"][-1][0] == 6 * UPDATE
-    has_credit = read_traces(run)[-1].c.any()  # the episodic learner trusts nothing yet
-    drifts = [step for step, _ in shown.get("sa/drift", [])]
-    assert drifts == ([6 * UPDATE] if has_credit else [])
+    credit = read_traces(run)[-1].explanation.paid
+    drifts = [step for step, _ in shown.get("credit/drift", [])]
+    # Zero has no drift, and the episodic learner trusts nothing yet.
+    assert drifts == ([6 * UPDATE] if np.any(credit) else [])
     pictures = {
         (value.tag, event.step)
         for event in read_events(run / "tensorboard")
@@ -63,7 +64,7 @@ def test_the_evaluation_the_drift_and_an_episode_are_shown(run):
         ("key", "episode/key"),
         ("steps_per_s", "time/steps_per_s"),
         ("grad_norm", "loss/grad_norm"),
-        ("sa/trust", "sa/trust"),
+        ("credit/trust", "credit/trust"),
     ],
 )
 def test_names_are_in_groups(column, tag):

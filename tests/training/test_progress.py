@@ -11,7 +11,7 @@ ROW = {"steps_per_s": 12345.6, "episode_return": 1.5, "success": float("nan"), "
 
 def test_a_row_is_described_by_what_is_known():
     assert describe(ROW) == "12,346 steps/s  return 1.50"
-    assert "explained 0.25" in describe(ROW | {"sa/explained_variance": 0.25})
+    assert "explained 0.25" in describe(ROW | {"credit/explained_variance": 0.25})
 
 
 def test_few_lines_without_a_terminal(capsys):

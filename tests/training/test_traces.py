@@ -13,10 +13,16 @@ from synthetic_returns.acting import actor
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
+from synthetic_returns.training.explanation import explain
 from synthetic_returns.training.traces import Trace, TraceRecorder, read_traces, trace_points
 from synthetic_returns.training.trainer import load_agent_and_credit, train
+from synthetic_returns.viewer.playing import play, record
+from synthetic_returns.viewer.shown_terms import line_charts
+from synthetic_returns.viewer.state_bars import state_bars
+from tests.viewer.made_up import one_of_each_kind
 
 
 def tiny(task: str, name: str, changes: Mapping[str, Any] | None = None) -> Config:
@@ -41,14 +47,35 @@ def test_points_are_evenly_spaced_and_end_with_training():
 
 def test_save_and_load_round_trip(tmp_path):
     x = np.arange(4.0)
-    trace = Trace(12, np.ones((4, 2)), x, x + 1, x + 2, x + 3, {"key": x > 2})
+    explanation = Explanation(one_of_each_kind(4), "choice")
+    trace = Trace(12, np.ones((4, 2)), x, explanation, {"key": x > 2})
     trace.save(tmp_path / "traces" / "12.npz")
     (loaded,) = read_traces(tmp_path)
     assert loaded.step == 12
     assert loaded.events.keys() == {"key"}
-    for name in ("observation", "reward", "c", "g", "b"):
+    for name in ("observation", "reward"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(trace, name))
+    assert loaded.explanation.credit == "choice"
+    assert list(loaded.explanation.terms) == list(explanation.terms)
+    for name, term in explanation.terms.items():
+        again = loaded.explanation.terms[name]
+        np.testing.assert_array_equal(again.values, term.values)
+        assert again.with_values(x) == term.with_values(x)  # all but the values
     assert read_traces(tmp_path, scripted=True) == []
+
+
+def test_files_of_the_first_version_are_still_read(tmp_path):
+    """They have bare arrays, the credit first, and NaN where there was none."""
+    x, unknown = np.arange(3.0), np.full(3, np.nan)
+    known = {"step": 5, "observation": np.zeros((3, 2)), "reward": x, "events/key": x}
+    (tmp_path / "traces").mkdir()
+    at_the_end = np.array([1.0, 1.0, np.nan])
+    np.savez(tmp_path / "traces" / "5.npz", **known, c=x, g=at_the_end, allow_pickle=False)
+    np.savez(tmp_path / "traces" / "6.npz", **known, c=unknown, g=unknown, allow_pickle=False)
+    credited, without = (trace.explanation for trace in read_traces(tmp_path))
+    assert credited.credit == "c"
+    assert [term.about for term in credited.terms.values()] == ["arriving", "leaving"]
+    assert (without.credit, len(without.terms)) == (None, 0)
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +99,16 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     assert step == last.step
     assert credit is not None
     c = credit.contribution(jnp.asarray(last.observation))
-    assert_close(last.c, np.append(c[:-1], 0))  # a terminal state earns nothing
-    assert np.isnan([last.g[-1], last.b[-1]]).all()
-    assert np.all((last.g[:-1] >= 0) & (last.g[:-1] <= 1))
+    terms = {name: np.asarray(term.values) for name, term in last.explanation.terms.items()}
+    assert list(terms) == ["c", "g", "b", "r_hat"]
+    assert last.explanation.credit == "c"
+    assert_close(terms["c"], np.append(c[:-1], 0))  # a terminal state earns nothing
+    assert np.isnan([terms[name][-1] for name in ("g", "b", "r_hat")]).all()
+    assert np.all((terms["g"][:-1] >= 0) & (terms["g"][:-1] <= 1))
     valid = jnp.ones((11, 1), bool)
     b = credit.model.predict(jnp.asarray(last.observation)[:, None], valid, credit.gate_scale).b
     # In units of reward: standardised, it is what the model says.
-    assert_close(credit.standardised(jnp.asarray(last.b)[:, None], valid)[:-1], b[:-1])
+    assert_close(credit.standardised(jnp.asarray(terms["b"])[:, None], valid)[:-1], b[:-1])
 
 
 def test_recording_changes_no_result(recorded, tmp_path):
@@ -101,12 +131,54 @@ def test_credit_of_the_agents_own_model(tmp_path, current):
     assert agent.sa_model is not None
     observation = jnp.asarray(trace.observation)[:, None]
     features = agent.network.torso(observation)
-    first = jnp.arange(len(trace.c))[:, None] == 0
+    first = jnp.arange(len(trace.reward))[:, None] == 0
     hidden, _ = agent.network.recur(features, first, agent.network.initial_state(1))
     seen = hidden if current == "core" else features
-    assert_close(trace.c, agent.sa_model.contribution(features)[:, 0])
-    assert_close(trace.g[:-1], agent.sa_model.gate(seen)[:-1, 0])
-    assert_close(trace.b[:-1], agent.sa_model.baseline(seen)[:-1, 0])
+    terms = {name: np.asarray(term.values) for name, term in trace.explanation.terms.items()}
+    assert_close(terms["c"], agent.sa_model.contribution(features)[:, 0])
+    assert_close(terms["g"][:-1], agent.sa_model.gate(seen)[:-1, 0])
+    assert_close(terms["b"][:-1], agent.sa_model.baseline(seen)[:-1, 0])
+
+
+@pytest.mark.parametrize("name", ["paper", "fast"])
+def test_the_unit_of_an_explanation_is_that_of_the_environments_rewards(name):
+    """An agent that learns from scaled rewards has a model of scaled rewards."""
+    config = tiny("chain", name)
+    agent = Learner(config).init(jax.random.key(0)).agent
+    task, credit = config.task, None
+    if name == "fast":
+        credit = EpisodicLearner(
+            task.observation_shape, task.episode_steps, config.episodic, key=jax.random.key(1)
+        ).state
+    scaled = dataclasses.replace(config, reward_scale=1 / 500)
+    timestep = play(config, agent, credit, 2).timestep
+    here, there = (explain(c, agent, credit, timestep) for c in (config, scaled))
+    unit = 500 if name == "paper" else 1  # the episodic learner has units of its own
+    for term, other in zip(here.terms.values(), there.terms.values(), strict=True):
+        factor = 1 if term.kind == "gate" else unit
+        np.testing.assert_allclose(other.values, factor * term.values, rtol=1e-4)
+    bars, scaled_bars = (state_bars(c, agent, credit) for c in (config, scaled))
+    assert bars is not None
+    assert scaled_bars is not None
+    np.testing.assert_allclose(scaled_bars.credit, unit * bars.credit, rtol=1e-4)
+
+
+def test_a_prediction_of_several_rewards_says_so_and_is_shown_over_their_sum():
+    config = tiny("chain", "fast")
+    config = dataclasses.replace(
+        config, episodic=dataclasses.replace(config.episodic, horizon=3, every=2)
+    )
+    agent, task = Learner(config).init(jax.random.key(0)).agent, config.task
+    learner = EpisodicLearner(
+        task.observation_shape, task.episode_steps, config.episodic, key=jax.random.key(1)
+    )
+    (recording,) = record(config, play(config, agent, learner.state, 1))
+    one, six = line_charts(recording)
+    assert one["lines"] == []
+    assert (six["title"], six["lines"]) == ("reward of the next 6 steps", ["b", "r_hat"])
+    reward = np.asarray(recording.reward)
+    assert six["bars"][1] == pytest.approx(reward[1:7].sum())
+    assert recording.explanation.terms["r_hat"].label == "predicted reward of the next 6 steps"
 
 
 def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):
@@ -128,7 +200,7 @@ def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):
     agent = Learner(config).init(jax.random.key(0)).agent
     TraceRecorder(config).record(tmp_path, 0, 0, agent, None)
     (trace,) = read_traces(tmp_path, scripted=True)
-    assert np.isnan(trace.c).all()
+    assert (trace.explanation.credit, len(trace.explanation.terms)) == (None, 0)
     # The scripted policy opens the door, and so ends the episode, after two steps in front of it.
     assert len(trace.reward) == 15 + 60 + 2 + 1
     assert trace.events["door"].nonzero()[0].tolist() == [77]

@@ -41,7 +41,7 @@ def test_four_devices_give_the_numbers_of_one(credit, engine):
     one, four = report(1, credit, engine), report(4, credit, engine)
     assert one.keys() == four.keys()
     for name in ("episode_return", "episode_steps", "trigger", "loss/policy", "loss/value",
-                 "loss/sa", "policy/entropy", "policy/ratio_max", "grad_norm"):  # fmt: skip
+                 "loss/credit", "policy/entropy", "policy/ratio_max", "grad_norm"):  # fmt: skip
         assert four[name] == pytest.approx(one[name], rel=2e-3, abs=1e-5), name
 
 

@@ -19,6 +19,7 @@ from synthetic_returns.viewer.animation import write_animation
 from synthetic_returns.viewer.opened_run import OpenedRun
 from synthetic_returns.viewer.playing import play, record
 from synthetic_returns.viewer.serving import page_server
+from synthetic_returns.viewer.shown_terms import shown_terms
 from synthetic_returns.viewer.view_run import record_run
 from tests.viewer.made_up import made_up
 
@@ -50,14 +51,17 @@ def test_recordings_are_sorted_explained_and_have_the_frames_of_their_states(cha
     recording = record(opened.config, played)[0]
     assert recording.frames is not None
     assert recording.place is not None
-    assert recording.predicted is not None
+    assert list(recording.terms) == ["c", "g", "b", "r_hat"]
+    assert recording.credit == "c"
+    shown = {term["name"]: term["values"] for term in shown_terms(recording)}
     row = next(
         i for i in range(5)
-        if np.allclose(np.asarray(explanation.c)[:, i], recording.contribution, atol=1e-6)
+        if np.allclose(np.asarray(explanation.paid)[:, i], shown["c"], atol=1e-6)
     )  # fmt: skip
     # What was said in a state is shown where its reward arrives.
-    np.testing.assert_allclose(recording.predicted[1:], explanation.r_hat[:-1, row], rtol=1e-5)
-    assert np.isnan(recording.predicted[0])
+    r_hat = np.asarray(explanation.terms["r_hat"].values)
+    np.testing.assert_allclose(shown["r_hat"][1:], r_hat[:-1, row], rtol=1e-5)
+    assert np.isnan(shown["r_hat"][0])
     # In the frame, the agent (blue) is where the observation says.
     codes = np.asarray(played.timestep.observation)[:, row].argmax(axis=1)
     np.testing.assert_array_equal(recording.place, codes)
@@ -72,8 +76,8 @@ def test_tasks_of_every_kind_can_be_recorded(name):
     agent = Learner(config).init(jax.random.key(0)).agent
     (recording,) = record(config, play(config, agent, None, 1))
     assert recording.frames is not None
-    assert np.isnan(recording.contribution).all()
-    assert recording.predicted is None
+    assert recording.terms == {}
+    assert recording.credit is None
     assert set(recording.events) == set(TASKS[name].events)
 
 

@@ -1,14 +1,16 @@
 """The viewer in a real browser: what people see and do."""
 
-import dataclasses
+import base64
+import io
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from synthetic_returns.viewer.state_bars import StateBars
 from synthetic_returns.viewer.viewer import write_view
 from tests.viewer.browser import Visit, open_browser
-from tests.viewer.made_up import made_up
+from tests.viewer.made_up import made_up, one_of_each_kind
 from tests.viewer.test_page import NASTY
 
 
@@ -61,7 +63,7 @@ def test_play_advances_the_frames_and_pause_stops(visit):
 
 
 def test_a_click_on_the_trace_moves_to_that_frame(visit):
-    charts = visit.tab.locator("#charts svg[aria-label^='Synthetic return']")
+    charts = visit.tab.locator("#charts svg[aria-label^='Credit']")
     box = charts.bounding_box()
     left, right = 46, 8  # the margins of the charts
     at = box["x"] + left + (box["width"] - left - right) * (12 + 0.5) / 31
@@ -165,8 +167,9 @@ def test_text_from_outside_stays_text(browser, tmp_path):
         assert visit.fetched == []
 
 
-def test_rewards_and_contributions_alone_are_enough(browser, tmp_path):
-    bare = made_up(frames=None, gate=None, baseline=None, predicted=None, events={}, phases=())
+def test_rewards_and_credit_alone_are_enough(browser, tmp_path):
+    credit = made_up().terms["c"]
+    bare = made_up(frames=None, terms={"c": credit}, events={}, phases=())
     page = write_view(tmp_path / "view.html", [bare])
     with Visit(browser, page) as visit:
         assert visit.tab.is_visible("#no-frames")
@@ -174,11 +177,43 @@ def test_rewards_and_contributions_alone_are_enough(browser, tmp_path):
         assert visit.said == []
 
 
-def test_without_synthetic_returns_it_says_so(browser, tmp_path):
-    plain = dataclasses.replace(made_up(), contribution=np.full(31, np.nan))
+def test_without_credit_it_says_so(browser, tmp_path):
+    plain = made_up(terms={})
     with Visit(browser, write_view(tmp_path / "view.html", [plain])) as visit:
-        assert "no synthetic returns" in visit.tab.inner_text("#charts")
+        visit.tab.wait_for_selector("#frame[data-step='0']")
+        assert "learned without credit" in visit.tab.inner_text("#charts")
+        assert visit.tab.locator("#charts svg[aria-label^='Lines']").count() == 1  # the reward
+        visit.tab.keyboard.press("ArrowRight")
+        assert visit.step() == 1
         assert visit.said == []
+
+
+@pytest.mark.parametrize("credit", ["worth", "choice", "links"])
+def test_terms_of_every_kind_are_drawn(browser, tmp_path, credit):
+    terms = one_of_each_kind(31)
+    page = write_view(tmp_path / "view.html", [made_up(terms=terms, credit=credit)])
+    with Visit(browser, page) as visit:
+        visit.tab.wait_for_selector("#frame[data-step='0']")
+        titles = visit.tab.locator("#charts .panel-title").all_inner_texts()
+        for term in terms.values():
+            assert sum(term.label in title for title in titles) == 1, term.label
+        heading = visit.tab.locator(".panel-title", has_text="guess of the reward")
+        assert heading.locator(".swatch").count() == 2  # the reward and the line
+        for kind, rows in (("Actions", 3), ("Pairs", 31)):
+            chart = visit.tab.locator(f"#charts svg[aria-label^='{kind}']")
+            source = chart.locator("image.heat").get_attribute("href")
+            assert heat_rows(source) == rows
+        row = visit.tab.locator("#charts rect.row")
+        visit.tab.keyboard.press("End")
+        assert float(row.get_attribute("y")) == pytest.approx(220 * 30 / 31)  # the last row
+        assert "guess of the reward" in visit.tab.inner_text("#values")
+        assert visit.said == []
+        assert visit.fetched == []
+
+
+def heat_rows(source: str) -> int:
+    with Image.open(io.BytesIO(base64.b64decode(source.split(",", 1)[1]))) as image:
+        return image.height
 
 
 def test_no_episode_no_page(tmp_path):

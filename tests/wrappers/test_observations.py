@@ -131,7 +131,7 @@ def test_it_learns_from_every_kind(space, settings):
         _, augmented, _, _, _ = env.step(np.zeros(BATCH, int))
         assert np.all(np.isfinite(augmented))
     assert env.report()["episodes"] == 10
-    assert env.explain(env.recent_episodes()[0]).c.shape == (3,)
+    assert env.explain(env.recent_episodes()[0]).paid.shape == (3,)
 
 
 def test_an_encoder_of_ones_own_is_copied():

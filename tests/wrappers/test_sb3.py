@@ -123,7 +123,7 @@ def test_save_and_load(tmp_path):
     other.load(tmp_path / "sr.npz")
     assert other.report()["episodes"] == env.report()["episodes"] > 0
     episode = env.recent_episodes()[0]
-    np.testing.assert_array_equal(other.explain(episode).c, env.explain(episode).c)
+    np.testing.assert_array_equal(other.explain(episode).paid, env.explain(episode).paid)
 
 
 def test_dict_observations():

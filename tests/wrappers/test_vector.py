@@ -166,11 +166,13 @@ def test_explain():
     env.freeze()
     episode = env.recent_episodes()[-1]
     explained = env.explain(episode)
-    assert all(x.shape == (13,) for x in (explained.c, explained.g, explained.b))
-    assert np.all((explained.g >= 0) & (explained.g <= 1))
+    assert list(explained.terms) == ["c", "g", "b", "r_hat"]
+    assert all(term.values.shape == (13,) for term in explained.terms.values())
+    g = explained.terms["g"].values
+    assert np.all((g >= 0) & (g <= 1))
     # The same states met again earn what the explanation says.
     c = env.credit._contributions(episode.observation)
-    np.testing.assert_allclose(explained.c, c, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(explained.paid, c, rtol=1e-5, atol=1e-7)
     assert len(steps) == 85
 
 

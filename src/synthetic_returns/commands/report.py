@@ -14,7 +14,7 @@ class Arguments:
     """Writes one HTML page about one or many runs.
 
     Learning curves of every seed with their mean and its interval, steps to solve beside the
-    paper's number, throughput, the state-associative model, settings and commands; and, because a
+    paper's number, throughput, the credit method, settings and commands; and, because a
     picture can flatter, measures of where the credit goes over 100 episodes.
     """
 

@@ -1,15 +1,19 @@
 """What a credit method says about the states of episodes, as named terms."""
 
-from typing import Literal
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Literal, get_args
 
 import equinox as eqx
 import jax
+import numpy as np
 from jaxtyping import Array, Shaped
 
-__all__ = ["Explanation", "Term"]
+__all__ = ["KINDS", "Explanation", "Term"]
 
 Kind = Literal["line", "gate", "pairs", "actions"]
 About = Literal["arriving", "leaving"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Term(eqx.Module):
@@ -24,31 +28,85 @@ class Term(eqx.Module):
         matrix of states; actions: a number per action of each state.
       about: whether the entry of a state is about arriving in it or about leaving it. What is
         about leaving is not known of a terminal state.
+      steps: of how many rewards together a line about leaving speaks; 1 is the next one alone.
+      stride: how many states share what is said of the first of them, counted from the start.
     """
 
-    values: Shaped[Array, "..."]
+    values: Shaped[Array, "..."] | Shaped[np.ndarray, "..."]
     label: str = eqx.field(static=True)
     kind: Kind = eqx.field(static=True, default="line")
     about: About = eqx.field(static=True, default="arriving")
+    steps: int = eqx.field(static=True, default=1)
+    stride: int = eqx.field(static=True, default=1)
+
+    def cut(self, states: int) -> "Term":
+        """The states of one episode ``[T, ...]`` up to its end, as a numpy array."""
+        values = np.array(self.values)[:states]
+        if self.kind == "pairs":
+            values = values[:, :states]
+        if self.about == "leaving":
+            values[-1] = np.nan
+        return self.with_values(values)
+
+    def per_state(self) -> np.ndarray:
+        """One number for each state of one episode, for drawings that have room for no more.
+
+        Of pairs, what a state contributes to all others; of actions, how much depends on the
+        choice.
+        """
+        values = np.asarray(self.values)
+        if self.kind == "pairs":
+            return np.nansum(values, axis=0)
+        if self.kind == "actions":
+            return np.max(values, axis=1) - np.min(values, axis=1)
+        return values
+
+    def with_values(self, values: np.ndarray) -> "Term":
+        """The same said with other values."""
+        return Term(values, self.label, self.kind, self.about, self.steps, self.stride)
+
+
+def _in_order(terms: Mapping[str, Term]) -> OrderedDict[str, Term]:
+    """JAX sorts the names of a plain dict, and the order says what is shown first."""
+    return OrderedDict(terms)
 
 
 class Explanation(eqx.Module):
     """The terms of a method, by name, in the order in which they are shown.
 
     Attributes:
-      terms: by name.
+      terms: by name; none where there is no credit.
       credit: name of the term that is the credit itself: what the agent is paid for arriving in
         each state.
     """
 
-    terms: dict[str, Term]
-    credit: str = eqx.field(static=True)
+    terms: Mapping[str, Term] = eqx.field(converter=_in_order, default_factory=dict)
+    credit: str | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self) -> None:
+        if self.credit is not None and self.credit not in self.terms:
+            raise ValueError(
+                f"credit is {self.credit!r} and the terms are {', '.join(self.terms) or 'none'}; "
+                "name one of them."
+            )
 
     @property
-    def paid(self) -> Shaped[Array, "..."]:
+    def paid(self) -> Shaped[Array, "..."] | Shaped[np.ndarray, "..."]:
         """The credit of each state."""
+        if self.credit is None:
+            raise ValueError("there is no credit to look at; check `credit` for None first.")
         return self.terms[self.credit].values
+
+    def per_state(self) -> np.ndarray | None:
+        """The credit of one episode as one number for each state; None if there is no credit."""
+        return None if self.credit is None else self.terms[self.credit].per_state()
 
     def episode(self, column: int) -> "Explanation":
         """The explanation of one episode of a batch."""
         return jax.tree.map(lambda x: x[:, column], self)
+
+    def cut(self, states: int) -> "Explanation":
+        """The explanation of one episode, up to its end, in numpy arrays."""
+        return Explanation(
+            {name: term.cut(states) for name, term in self.terms.items()}, self.credit
+        )

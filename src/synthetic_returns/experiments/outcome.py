@@ -66,7 +66,7 @@ class Outcome:
         return [traces[index] for index in sorted(chosen)]
 
     def scripted_traces(self) -> dict[str, Trace]:
-        """What c says about the decisive states: while the policy was learning, and at the end."""
+        """The credit of the decisive states: while the policy was learning, and at the end."""
         traces = read_traces(self.path, scripted=True)
         if not traces:
             return {}
@@ -89,7 +89,7 @@ class Outcome:
             "lowest_after_solving": solving.lowest if solving else None,
         }
         for phase, trace in self.scripted_traces().items():
-            row[f"c_ratio_{phase}"] = spike_ratio(trace, self.experiment.credited)
+            row[f"credit_ratio_{phase}"] = spike_ratio(trace, self.experiment.credited)
         return row | {f"eval_{name}": value for name, value in result.items()}
 
 
@@ -108,16 +108,19 @@ def read_outcomes(experiment: Experiment, root: Path) -> Outcomes:
 
 
 def spike_ratio(trace: Trace, event: str) -> float:
-    """How far c stands out where an event happens: its mean there over the largest |c| elsewhere.
+    """How far the credit stands out where an event happens.
+
+    It is the mean of the credit there over the largest elsewhere, whatever its sign.
 
     The start is in every episode, and the last state with a successor is before no reward but its
-    own: c of these says nothing, and they do not count.
+    own: the credit of these says nothing, and they do not count. NaN without credit.
     """
-    inner = slice(1, len(trace.c) - 2)
-    c, happens = trace.c[inner], trace.events[event][inner] > 0
-    if not happens.any() or happens.all():
+    credit, inner = trace.explanation.per_state(), slice(1, len(trace.reward) - 2)
+    happens = trace.events[event][inner] > 0
+    if credit is None or not happens.any() or happens.all():
         return float("nan")
-    return float(c[happens].mean() / max(np.abs(c[~happens]).max(), 1e-12))
+    credit = credit[inner]
+    return float(credit[happens].mean() / max(np.abs(credit[~happens]).max(), 1e-12))
 
 
 def _nearest(traces: list[Trace], step: float) -> int:

@@ -12,8 +12,8 @@ __all__ = ["update_summary", "write_curve", "write_traces"]
 
 MAX_ROWS = 200
 LEARNING = (  # kept beside what was achieved
-    *("sa/explained_variance", "sa/explained_final", "sa/explained_by_c"),
-    *("sa/trust", "policy/entropy"),
+    *("credit/explained_variance", "credit/explained_final", "credit/explained_by_c"),
+    *("credit/trust", "policy/entropy"),
 )
 
 
@@ -33,12 +33,28 @@ def write_traces(path: Path, traces: Sequence[Trace]) -> None:
         path,
         [
             {"training_steps": trace.step, "t": t}
-            | {name: getattr(trace, name)[t] for name in ("reward", "c", "g", "b")}
+            | {"reward": trace.reward[t]}
+            | {name: x[t] for name, x in _columns(trace).items()}
             | {name: x[t] for name, x in trace.events.items()}
             for trace in traces
             for t in range(len(trace.reward))
         ],
     )
+
+
+def _columns(trace: Trace) -> dict[str, np.ndarray]:
+    """The terms with one number for each state, and one column for each action of the others.
+
+    Pairs would be a column for each state: they are in the trace alone.
+    """
+    columns = {}
+    for name, term in trace.explanation.terms.items():
+        values = np.asarray(term.values)
+        if term.kind == "actions":
+            columns |= {f"{name}_{action}": values[:, action] for action in range(values.shape[1])}
+        elif term.kind != "pairs":
+            columns[name] = values
+    return columns
 
 
 def update_summary(path: Path, rows: Sequence[Row]) -> list[Row]:

@@ -28,7 +28,7 @@ class ArmRecord:
         return Bundle(self.label, self.number, curves)
 
     def drift_bundle(self) -> Bundle:
-        """The drift of c of all seeds."""
+        """The drift of the credit of all seeds."""
         return Bundle(self.label, self.number, tuple(run.drift() for run in self.runs))
 
 

@@ -83,7 +83,7 @@ def _aimless(agent: Agent) -> Agent:
 
 
 def peak_share(c: np.ndarray, happened: np.ndarray) -> float:
-    """The share of episodes ``[T, B]`` whose largest c is on the step of an event.
+    """The share of episodes ``[T, B]`` whose largest credit c is on the step of an event.
 
     An episode in which the event does not happen counts as one where the credit went elsewhere.
     """
@@ -92,7 +92,7 @@ def peak_share(c: np.ndarray, happened: np.ndarray) -> float:
 
 
 def separation(good: np.ndarray, bad: np.ndarray) -> float:
-    """AUC: the chance that a good one has the larger c; a tie counts half. NaN if one is empty."""
+    """AUC: the chance that a good one has more credit; a tie counts half. NaN if one is empty."""
     if not len(good) or not len(bad):
         return float("nan")
     difference = good[:, None] - bad[None, :]
@@ -122,14 +122,14 @@ def _measure(task: TaskSpec, played: Played) -> CreditQuality:
 
 @_measure.register
 def _(task: KeyToDoor, played: Played) -> CreditQuality:
-    """The state arrived in earns c, so the last move of phase one counts at ``key_steps``."""
+    """The state arrived in earns credit, so the last move of phase one counts at ``key_steps``."""
     phase = slice(0, task.key_steps + 1)
-    c = np.asarray(played.explanation.c)[phase]
+    c = played.credit()[phase]
     key = np.asarray(played.timestep.events["key"])[phase]
     taken = key.max(axis=0) > 0
     of_these = peak_share(c[:, taken], key[:, taken]) if taken.any() else float("nan")
     return CreditQuality(
-        question="the largest synthetic return of phase one is on the step that takes the key",
+        question="the largest credit of phase one is on the step that takes the key",
         value=peak_share(c, key),
         required=0.95,
         unit="share",
@@ -139,9 +139,9 @@ def _(task: KeyToDoor, played: Played) -> CreditQuality:
 
 @_measure.register
 def _(task: Catch, played: Played) -> CreditQuality:
-    """Landings with a successor: the terminal state earns no synthetic return by definition."""
+    """Landings with a successor: the terminal state earns no credit by definition."""
     running = ~np.asarray(played.timestep.last)
-    c = np.asarray(played.explanation.c)
+    c = played.credit()
     events = played.timestep.events
     caught, missed = (c[(np.asarray(events[name]) > 0) & running] for name in ("catch", "miss"))
     signs = (
@@ -150,7 +150,7 @@ def _(task: Catch, played: Played) -> CreditQuality:
         else "both kinds are needed"
     )
     return CreditQuality(
-        question="c tells caught from missed landings",
+        question="the credit tells caught from missed landings",
         value=separation(caught, missed),
         required=0.99,
         unit="AUC",

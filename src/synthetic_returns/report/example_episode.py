@@ -1,15 +1,14 @@
-"""An episode of a run in a report: its synthetic return over time, and what happened."""
+"""An episode of a run in a report: its credit over time, and what happened."""
 
 import base64
 import io
 
-import numpy as np
 from PIL import Image
 
 from synthetic_returns.envs.phases import phases
 from synthetic_returns.report.run_record import RunRecord
 from synthetic_returns.training.traces import read_traces
-from synthetic_returns.viewer.event_style import marked_steps
+from synthetic_returns.viewer.main_line import main_line
 from synthetic_returns.viewer.markup import Markup, tag
 from synthetic_returns.viewer.recording import Recording
 from synthetic_returns.viewer.trace_picture import draw_trace_picture
@@ -50,14 +49,14 @@ def example_episode(record: RunRecord) -> Markup | None:
 
 
 def _told(recording: Recording) -> str:
+    line = main_line(recording)
     events = "; ".join(
         f"{name} at {', '.join(map(str, steps[:EVENTS_TOLD]))}"
-        for name, steps in marked_steps(recording.events).items()
+        for name, steps in line.marks.items()
     )
-    peak = int(np.argmax(np.nan_to_num(recording.contribution, nan=-np.inf)))
     return (
-        f"Synthetic return over one episode of {len(recording)} states; the largest is at step "
-        f"{peak}. Events: {events or 'none'}."
+        f"{line.label} over one episode of {len(recording)} states; the largest is at step "
+        f"{line.peak}. Events: {events or 'none'}."
     )
 
 

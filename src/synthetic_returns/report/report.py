@@ -64,7 +64,7 @@ def _task(index: int, task: TaskRecord, measured: Measured) -> Markup:
         "Where the credit goes": sections.credit(task, qualities),
         "Learning curves": sections.curves(task),
         "Steps to solve": sections.outcomes(task),
-        "The state-associative model": sections.diagnostics(task),
+        "The credit method": sections.diagnostics(task),
         "Throughput": sections.throughput(task),
         "Settings": sections.settings(task),
         "Commands": sections.commands(task),

@@ -75,7 +75,7 @@ class RunRecord:
         return int(self.metrics["env_steps"][solving.row]), float(wall_s[solving.row])
 
     def drift(self) -> tuple[np.ndarray, np.ndarray]:
-        """How much c changes from trace to trace on the same scripted episode."""
+        """How much the credit changes from trace to trace on the same scripted episode."""
         traces = read_traces(self.opened.path, scripted=True)
         pairs = list(itertools.pairwise(traces))
         steps = np.array([after.step for _, after in pairs], np.float64)

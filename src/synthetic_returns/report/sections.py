@@ -16,6 +16,7 @@ from synthetic_returns.viewer.markup import Markup, tag
 
 __all__ = ["commands", "credit", "curves", "diagnostics", "outcomes", "settings", "throughput"]
 
+CREDIT = "credit/"  # begins the name of every diagnostic of a credit method
 SOLVED = 0.98  # where no experiment says otherwise
 Qualities = Sequence[tuple[RunRecord, CreditQuality]]
 
@@ -26,7 +27,7 @@ def credit(task: TaskRecord, qualities: Qualities) -> Markup:
     with_sr = [run for run in task.runs if run.config.has_credit]
     examples = [figure for run in with_sr[:1] if (figure := example_episode(run))]
     if not cards and not examples:
-        return tag("p", "These agents have no synthetic returns.", class_="note")
+        return tag("p", "These agents learned without credit.", class_="note")
     return tag("div", tag("div", cards, class_="cards") if cards else None, examples)
 
 
@@ -48,33 +49,29 @@ def curves(task: TaskRecord) -> Markup:
 
 
 def diagnostics(task: TaskRecord) -> Markup:
-    """Whether the state-associative model explains, opens its gate and has come to rest."""
-    arms = [arm for arm in task.arms if arm.runs[0].config.has_credit]
-    charts = [
-        draw_chart(
-            "explained variance",
-            [arm.bundle("sa/explained_variance", smoothed=True) for arm in arms],
-            note="of what b leaves; 1 is all", limits=(-0.1, 1.0),
-        ),
-        draw_chart(
-            "explained, gate open",
-            [arm.bundle("sa/explained_variance_open", smoothed=True) for arm in arms],
-            note="where the gate is above a half", limits=(-0.1, 1.0),
-        ),
-        draw_chart("trust", [arm.bundle("sa/trust") for arm in arms],
-                   note="on episodes not trained on", limits=(0.0, 1.0)),
-        draw_chart("gate, mean", [arm.bundle("sa/gate_mean") for arm in arms],
-                   note="how often the past matters", limits=(0.0, None)),
-        draw_chart("gate, largest", [arm.bundle("sa/gate_max") for arm in arms], limits=(0.0, 1.0)),
-        draw_chart("size of c", [arm.bundle("sa/contribution_std") for arm in arms],
-                   note="standard deviation", limits=(0.0, None)),
-        draw_chart("drift of c", [arm.drift_bundle() for arm in arms],
-                   note="relative change on the same episode", limits=(0.0, None)),
-    ]  # fmt: skip
+    """What the credit method says about itself, and whether its credit has come to rest."""
+    runs = [run for arm in task.arms for run in arm.runs]
+    names = dict.fromkeys(name for run in runs for name in run.metrics if name.startswith(CREDIT))
+    charts = [_diagnostic(task, name) for name in names]
+    charts.append(
+        draw_chart("drift of the credit", [arm.drift_bundle() for arm in task.arms],
+                   note="relative change on the same episode", limits=(0.0, None))
+    )  # fmt: skip
     found = [chart for chart in charts if chart]
     if not found:
-        return tag("p", "No run has a state-associative model.", class_="note")
+        return tag("p", "These agents learned without credit.", class_="note")
     return tag("div", found, class_="charts")
+
+
+def _diagnostic(task: TaskRecord, name: str) -> Markup | None:
+    # What explains worse than nothing does so without limit, mostly at the start.
+    is_share = name.startswith(f"{CREDIT}explained")
+    return draw_chart(
+        name.removeprefix(CREDIT).replace("_", " "),
+        [arm.bundle(name, smoothed=True) for arm in task.arms],
+        note="smoothed; 1 is all" if is_share else "smoothed",
+        limits=(-0.1, 1.0) if is_share else (None, None),
+    )
 
 
 def outcomes(task: TaskRecord) -> Markup:

@@ -1,4 +1,4 @@
-"""What the state-associative model of a run says about every step of played episodes."""
+"""What the credit method of a run says about every step of played episodes."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodes import bucket
 from synthetic_returns.credit.episodic.state import EpisodicState
-from synthetic_returns.credit.old_explanation import Explanation
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.paper.memory import memory_sum
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.types import TimeStep
@@ -20,7 +20,7 @@ __all__ = ["contribution", "explain", "pad_time"]
 def explain(
     config: Config, agent: Agent, credit: EpisodicState | None, timestep: TimeStep
 ) -> Explanation:
-    """Explains one episode in each column; all NaN without synthetic returns.
+    """Explains one episode in each column, in units of reward; without credit there are no terms.
 
     What lies behind the end of an episode means nothing.
 
@@ -34,19 +34,21 @@ def explain(
         return _explain_episodic(credit, timestep)
     if agent.sa_model is not None:
         return _explain_own(config, agent, timestep)
-    unknown = jnp.full(timestep.reward.shape, jnp.nan)
-    return Explanation(unknown, unknown, unknown, unknown)
+    return Explanation()
 
 
 def contribution(
-    agent: Agent, credit: EpisodicState | None, observation: Float[Array, "batch *shape"]
-) -> Float[Array, "batch"]:
-    """The synthetic return of any states; NaN without synthetic returns."""
+    config: Config,
+    agent: Agent,
+    credit: EpisodicState | None,
+    observation: Float[Array, "batch *shape"],
+) -> Float[Array, "batch"] | None:
+    """The credit of any states, in units of reward; None without credit."""
     if credit is not None:
         return credit.contribution(observation)
     if agent.sa_model is not None:
-        return agent.sa_model.contribution(agent.network.torso(observation))
-    return jnp.full(observation.shape[:1], jnp.nan)
+        return agent.sa_model.contribution(agent.network.torso(observation)) / config.reward_scale
+    return None
 
 
 def pad_time(timestep: TimeStep, longest: int) -> TimeStep:
@@ -60,8 +62,9 @@ def pad_time(timestep: TimeStep, longest: int) -> TimeStep:
 
 def _explain_episodic(credit: EpisodicState, timestep: TimeStep) -> Explanation:
     explanation = credit.explain(timestep.observation, _has_successor(timestep))
-    # Terminal states earn no synthetic return.
-    return eqx.tree_at(lambda e: e.c, explanation, jnp.where(timestep.last, 0, explanation.c))
+    # Terminal states earn no credit.
+    paid = jnp.where(timestep.last, 0, explanation.paid)
+    return eqx.tree_at(lambda e: e.terms[e.credit].values, explanation, paid)
 
 
 def _explain_own(config: Config, agent: Agent, timestep: TimeStep) -> Explanation:
@@ -80,7 +83,14 @@ def _explain_own(config: Config, agent: Agent, timestep: TimeStep) -> Explanatio
     capacity = config.credit.capacity or config.task.episode_steps
     empty, none_before = jnp.zeros((batch, capacity)), jnp.zeros(batch, jnp.int32)
     c_sum_tm1 = memory_sum(empty, c, timestep.first, none_before)
-    return Explanation(c, g, b, g * c_sum_tm1 + b)
+    unit = 1 / config.reward_scale  # the agent learns from scaled rewards, and its model with it
+    terms = {
+        "c": Term(unit * c, "synthetic return c"),
+        "g": Term(g, "gate g", "gate", "leaving"),
+        "b": Term(unit * b, "baseline b", "line", "leaving"),
+        "r_hat": Term(unit * (g * c_sum_tm1 + b), "predicted reward", "line", "leaving"),
+    }
+    return Explanation(terms, credit="c")
 
 
 def _has_successor(timestep: TimeStep) -> Bool[Array, "time batch"]:

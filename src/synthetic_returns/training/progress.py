@@ -16,7 +16,7 @@ def describe(row: dict[str, float]) -> str:
     for name, label in (
         ("episode_return", "return"),
         ("success", "success"),
-        ("sa/explained_variance", "explained"),
+        ("credit/explained_variance", "explained"),
     ):
         if name in row and row[name] == row[name]:
             shown.append(f"{label} {row[name]:.2f}")

@@ -1,8 +1,6 @@
-"""Example episodes and the drift of c, shown while a run is training."""
+"""Example episodes and the drift of the credit, shown while a run is training."""
 
 from pathlib import Path
-
-import numpy as np
 
 from synthetic_returns.config import Config
 from synthetic_returns.envs.phases import phases
@@ -15,13 +13,13 @@ __all__ = ["show_traces"]
 
 
 def show_traces(writer: MetricsWriter, config: Config, run: Path) -> None:
-    """Shows the newest traces of a run, and how far c moved since the ones before."""
+    """Shows the newest traces of a run, and how far the credit moved since the ones before."""
     for name, scripted in (("agent", False), ("scripted", True)):
         traces = read_traces(run, scripted=scripted, newest=2)
-        if not traces or not np.isfinite(traces[-1].c).any():
+        if not traces or traces[-1].explanation.credit is None:
             continue
         newest = traces[-1]
         picture = draw_trace_picture(Recording.from_trace(newest, phases(config.task)))
         writer.image(newest.step, f"example_episode/{name}", picture)
         if scripted and len(traces) > 1:
-            writer.show(newest.step, {"sa/drift": drift(traces[-2], newest)})
+            writer.show(newest.step, {"credit/drift": drift(traces[-2], newest)})

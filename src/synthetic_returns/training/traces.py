@@ -1,4 +1,4 @@
-"""Traces: example episodes with what the state-associative model says about every step of them.
+"""Traces: example episodes with what the credit method says about every step of them.
 
 At evenly spaced points of training, two episodes are written into a run: the best of eight that
 the agent plays (``traces/<step>.npz``) and one of the scripted policy
@@ -8,7 +8,9 @@ find them yet. Nothing random is shared with training: recording changes no resu
 
 import dataclasses
 import functools
+import json
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,7 +22,7 @@ from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.state import EpisodicState
-from synthetic_returns.credit.old_explanation import Explanation
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.scripted import optimal_action
 from synthetic_returns.training.explanation import explain, pad_time
@@ -43,38 +45,78 @@ class Trace:
       step: environment steps of training before it.
       observation: what the agent saw.
       reward: the reward of arriving in each state.
-      c: the synthetic return of arriving in each state, as the learner uses it.
-      g: the gate for the reward of leaving each state; NaN for the last one.
-      b: the baseline of the reward of leaving each state, in units of reward; NaN for the last.
+      explanation: what the credit method said about each state, in numpy arrays; what is about
+        leaving the last one is NaN.
       events: what happened in each step, by name.
     """
 
     step: int
     observation: np.ndarray
     reward: np.ndarray
-    c: np.ndarray
-    g: np.ndarray
-    b: np.ndarray
+    explanation: Explanation
     events: dict[str, np.ndarray]
 
     def save(self, path: Path) -> None:
         """Writes one ``.npz`` file."""
-        arrays = {name: x for name, x in vars(self).items() if name != "events"}
-        events = {f"events/{name}": x for name, x in self.events.items()}
+        terms = self.explanation.terms
+        arrays = {"step": self.step, "observation": self.observation, "reward": self.reward}
+        arrays |= {f"events/{name}": x for name, x in self.events.items()}
+        arrays |= {f"terms/{name}": term.values for name, term in terms.items()}
+        header = {
+            "credit": self.explanation.credit,
+            "terms": [{"name": name} | _words(term) for name, term in terms.items()],
+        }
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, allow_pickle=False, **arrays, **events)
+        np.savez_compressed(path, allow_pickle=False, header=json.dumps(header), **arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Trace":
         """Reads what ``save`` wrote."""
         with np.load(path) as file:
-            arrays = {name: file[name] for name in file.files if not name.startswith("events/")}
-            events = {
-                name.removeprefix("events/"): file[name]
-                for name in file.files
+            arrays = {name: file[name] for name in file.files}
+        return cls(
+            step=int(arrays["step"]),
+            observation=arrays["observation"],
+            reward=arrays["reward"],
+            explanation=_read_explanation(arrays),
+            events={
+                name.removeprefix("events/"): x
+                for name, x in arrays.items()
                 if name.startswith("events/")
-            }
-        return cls(**arrays | {"step": int(arrays["step"]), "events": events})
+            },
+        )
+
+
+def _words(term: Term) -> dict[str, Any]:
+    """Everything of a term but its values."""
+    return {name: value for name, value in vars(term).items() if name != "values"}
+
+
+def _read_explanation(arrays: dict[str, np.ndarray]) -> Explanation:
+    if "header" not in arrays:
+        return _read_old_explanation(arrays)
+    header = json.loads(str(arrays["header"]))
+    terms = {
+        words["name"]: Term(arrays[f"terms/{words.pop('name')}"], **words)
+        for words in header["terms"]
+    }
+    return Explanation(terms, header["credit"])
+
+
+def _read_old_explanation(arrays: dict[str, np.ndarray]) -> Explanation:
+    """Of version 0.1, which wrote bare arrays: the credit first, and NaN without any."""
+    known = {
+        name: x
+        for name, x in arrays.items()
+        if name not in ("step", "observation", "reward")
+        and not name.startswith("events/")
+        and not np.isnan(x).all()
+    }
+    terms = {
+        name: Term(x, name, "line", "leaving" if np.isnan(x[-1]) else "arriving")
+        for name, x in known.items()
+    }
+    return Explanation(terms, next(iter(terms), None))
 
 
 def trace_points(steps: int, traces: int) -> list[int]:
@@ -102,16 +144,17 @@ def read_traces(
 
 
 def drift(before: Trace, after: Trace) -> float:
-    """How much c changed between two traces of the same states, relative to its size.
+    """How much the credit changed between two traces of the same states, relative to its size.
 
-    Both are root mean squares; NaN if the states differ or c is not known or zero.
+    Both are root mean squares; NaN if the states differ or there is no credit or it is zero.
     """
+    explained = (before.explanation, after.explanation)
+    if any(explanation.credit is None for explanation in explained):
+        return float("nan")
     if not np.array_equal(before.observation, after.observation):
         return float("nan")
-    size, change = (
-        float(np.sqrt(np.mean(np.square(c, dtype=np.float64))))
-        for c in (after.c, after.c - before.c)
-    )
+    old, new = (np.asarray(explanation.paid, np.float64) for explanation in explained)
+    size, change = (float(np.sqrt(np.nanmean(np.square(x)))) for x in (new, new - old))
     return change / size if size > 1e-12 else float("nan")
 
 
@@ -149,7 +192,7 @@ class TraceRecorder:
         return {AGENT: (timestep, self._explain(agent, credit, timestep))}
 
     def _play_and_explain(self, agent: Agent, credit: EpisodicState | None, key: Key):
-        """The longest possible episode of each player, with c, g and b."""
+        """The longest possible episode of each player, with its explanation."""
         env = self._config.task
         played = {AGENT: _play(env, agent, key)}
         if _has_script(env):
@@ -192,16 +235,12 @@ def _play_script(env: Environment, key: Key) -> TimeStep:
 
 def _cut(step: int, timestep: TimeStep, explanation: Explanation) -> Trace:
     """The first episode of what was played."""
-    last = np.flatnonzero(np.asarray(timestep.last)[:, 0])[0]
+    last = int(np.flatnonzero(np.asarray(timestep.last)[:, 0])[0])
     steps = slice(0, last + 1)
-    c, g, b = (np.array(x)[steps, 0] for x in (explanation.c, explanation.g, explanation.b))
-    g[-1] = b[-1] = np.nan
     return Trace(
         step=step,
         observation=np.asarray(timestep.observation)[steps, 0],
         reward=np.asarray(timestep.reward)[steps, 0],
-        c=c,
-        g=g,
-        b=b,
+        explanation=explanation.episode(0).cut(last + 1),
         events={name: np.asarray(x)[steps, 0] for name, x in timestep.events.items()},
     )

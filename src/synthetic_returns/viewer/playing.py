@@ -16,14 +16,14 @@ from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.state import EpisodicState
-from synthetic_returns.credit.old_explanation import Explanation
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState
 from synthetic_returns.envs.phases import phases
 from synthetic_returns.training.explanation import explain, pad_time
 from synthetic_returns.types import Key, TimeStep
 from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.viewer.frames import frames_of_observations
-from synthetic_returns.viewer.recording import Recording, on_arrival
+from synthetic_returns.viewer.recording import Recording
 from synthetic_returns.viewer.state_bars import place_in_bars
 
 __all__ = ["play", "record"]
@@ -37,7 +37,7 @@ class Played:
 
     Attributes:
       timestep: ``[T, B]``; what lies behind the first LAST of a column is another episode.
-      explanation: what the model says about it.
+      explanation: what the credit method says about it.
       states: the hidden states of the task, ``[T, B]``; None if they are not known.
     """
 
@@ -49,6 +49,12 @@ class Played:
     def lengths(self) -> np.ndarray:
         """States of each episode, the last one included."""
         return np.argmax(np.asarray(self.timestep.last), axis=0) + 1
+
+    def credit(self) -> np.ndarray:
+        """The credit of the states of all episodes, one number for each."""
+        columns = range(self.timestep.reward.shape[1])
+        of_episodes = [self.explanation.episode(column).per_state() for column in columns]
+        return np.stack([x for x in of_episodes if x is not None], axis=1)
 
     def beside(self, other: "Played") -> "Played":
         """These episodes and others of the same task."""
@@ -128,24 +134,17 @@ def record(config: Config, played: Played) -> list[Recording]:
 
 
 def _record(config: Config, played: Played, states: Any, row: int) -> Recording:
-    timestep, explanation = played.timestep, played.explanation
-    steps = slice(0, played.lengths[row])
+    timestep, states_of_it = played.timestep, int(played.lengths[row])
+    explanation = played.explanation.episode(row).cut(states_of_it)
 
     def cut(x: Any) -> np.ndarray:
-        return np.asarray(x)[steps, row]
+        return np.asarray(x)[:states_of_it, row]
 
-    has_credit = not np.isnan(cut(explanation.c)).all()
-    g, b, r_hat = (
-        on_arrival(cut(x)) if has_credit else None
-        for x in (explanation.g, explanation.b, explanation.r_hat)
-    )
     return Recording(
         reward=cut(timestep.reward),
-        contribution=cut(explanation.c),
+        terms=explanation.terms,
+        credit=explanation.credit,
         frames=_frames(config, states, row, cut(timestep.observation)),
-        gate=g,
-        baseline=b,
-        predicted=r_hat,
         events={name: cut(x) for name, x in timestep.events.items()},
         phases=phases(config.task),
         place=place_in_bars(config.task, cut(timestep.observation)),

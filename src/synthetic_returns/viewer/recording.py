@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from synthetic_returns.credit.episodes import Episode
-from synthetic_returns.credit.old_explanation import Explanation
+from synthetic_returns.credit.explanation import KINDS, Explanation, Term
 from synthetic_returns.training.traces import Trace
 
 __all__ = ["Recording"]
@@ -14,30 +14,27 @@ __all__ = ["Recording"]
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """One episode of n steps: n + 1 states, each entry about *arriving* in its state.
+    """One episode of n steps: n + 1 states, from the first to the terminal one.
 
-    Any agent can be looked at through it: the reward and the contributions are enough, everything
-    else is shown if it is there.
+    Any agent can be looked at through it: the reward is enough, everything else is shown if it is
+    there.
 
     Attributes:
       reward: the reward of arriving in each state; 0 for the first.
-      contribution: the synthetic return of each state; NaN where it is not known.
+      terms: what a credit method says about each state, by name, in the order in which it is shown.
+        A plain array is a line that has the name as its label. Of a term about leaving, the entry
+        of the terminal state is NaN.
+      credit: which of them is the credit itself; the first unless given.
       frames: uint8 pictures of the states, ``[n + 1, H, W, 3]``.
-      gate: how far the gate was open for each reward, as the state before it said; NaN for the
-        first, as in the next two.
-      baseline: what the state before said about each reward on its own.
-      predicted: what it said together with the contributions of the states before it.
       events: what happened on arriving, by name; zero where it did not.
       phases: names of the parts of an episode and the steps at which they begin, in order.
       place: which of a few states each is, for tasks that can show them all; see ``StateBars``.
     """
 
     reward: np.ndarray
-    contribution: np.ndarray
+    terms: Mapping[str, Term | np.ndarray] = dataclasses.field(default_factory=dict)
+    credit: str | None = None
     frames: np.ndarray | None = None
-    gate: np.ndarray | None = None
-    baseline: np.ndarray | None = None
-    predicted: np.ndarray | None = None
     events: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     phases: tuple[tuple[str, int], ...] = ()
     place: np.ndarray | None = None
@@ -49,15 +46,17 @@ class Recording:
                 "of the episode, the first included."
             )
         states = len(self.reward)
-        optional = {name: getattr(self, name) for name in ("gate", "baseline", "predicted")}
-        series = {"contribution": self.contribution, "place": self.place} | optional
-        series |= {f"events[{name!r}]": x for name, x in self.events.items()}
+        series = {"place": self.place} | {f"events[{name!r}]": x for name, x in self.events.items()}
         for name, values in series.items():
             if values is not None and np.shape(values) != (states,):
                 raise ValueError(
                     f"{name} has shape {np.shape(values)} and reward has ({states},); both need "
                     "one entry for each state, from the first to the last."
                 )
+        if self.credit is None:
+            object.__setattr__(self, "credit", next(iter(self.terms), None))
+        for name, term in self.explanation.terms.items():
+            _check_term(name, term, states)
         if self.frames is not None:
             self._check_frames(states)
 
@@ -79,6 +78,15 @@ class Recording:
         return len(self.reward)
 
     @property
+    def explanation(self) -> Explanation:
+        """The terms, and which of them is the credit."""
+        terms = {
+            name: x if isinstance(x, Term) else Term(np.asarray(x), name)
+            for name, x in self.terms.items()
+        }
+        return Explanation(terms, self.credit)
+
+    @property
     def total(self) -> float:
         """The return: the sum of the rewards."""
         return float(np.sum(self.reward, dtype=np.float64))
@@ -88,9 +96,8 @@ class Recording:
         """What a run recorded while it was training; it has no pictures."""
         return cls(
             reward=trace.reward,
-            contribution=trace.c,
-            gate=on_arrival(trace.g),
-            baseline=on_arrival(trace.b),
+            terms=trace.explanation.terms,
+            credit=trace.explanation.credit,
             events=trace.events,
             phases=phases,
         )
@@ -101,28 +108,50 @@ class Recording:
     ) -> "Recording":
         """An episode that a wrapper recorded, with what its ``explain`` says.
 
-        The state after the last step is not kept: it earns no synthetic return.
-
         Args:
           episode: one of ``recent_episodes()``.
-          explanation: what ``explain(episode)`` says.
+          explanation: what ``explain(episode)`` says. The terminal state may be left out: it earns
+            no credit.
           frames: pictures of the observations, for instance ``frames_of_observations(
-            episode.observation)``; the one of the last state is that of the state before.
+            episode.observation)``; without one of the terminal state, that of the state before is
+            shown.
         """
-        g, b, r_hat = (
-            on_arrival(np.append(x, np.nan))
-            for x in (explanation.g, explanation.b, explanation.r_hat)
+        states = len(episode.reward) + 1
+        terms = {
+            name: _completed(term, states, 0.0 if name == explanation.credit else np.nan)
+            for name, term in explanation.terms.items()
+        }
+        if frames is not None and len(frames) == states - 1:
+            frames = np.concatenate([frames, frames[-1:]])
+        reward = np.concatenate([[0.0], episode.reward])
+        return cls(reward, terms, explanation.credit, frames)
+
+
+def _check_term(name: str, term: Term, states: int) -> None:
+    if term.kind not in KINDS:
+        raise ValueError(
+            f"terms[{name!r}] is of kind {term.kind!r}; use one of {', '.join(KINDS)}."
         )
-        return cls(
-            reward=np.concatenate([[0.0], episode.reward]),
-            contribution=np.append(explanation.c, 0.0),
-            frames=None if frames is None else np.concatenate([frames, frames[-1:]]),
-            gate=g,
-            baseline=b,
-            predicted=r_hat,
+    shape = np.shape(term.values)
+    rule = {"pairs": f"({states}, {states})", "actions": f"({states}, actions)"}
+    fits = {
+        "pairs": shape == (states, states),
+        "actions": len(shape) == 2 and shape[0] == states and shape[1] > 0,
+    }
+    if not fits.get(term.kind, shape == (states,)):
+        raise ValueError(
+            f"terms[{name!r}] has shape {shape} and reward has ({states},); a term of kind "
+            f"{term.kind} must have shape {rule.get(term.kind, f'({states},)')}, an entry for each "
+            "state from the first to the last."
         )
 
 
-def on_arrival(about_leaving: np.ndarray) -> np.ndarray:
-    """Moves what each state says about its next reward to where that reward arrives."""
-    return np.concatenate([[np.nan], np.asarray(about_leaving, np.float64)[:-1]])
+def _completed(term: Term, states: int, terminal: float) -> Term:
+    """One episode's term, with an entry for the terminal state if it has none."""
+    values = np.asarray(term.values, np.float64)
+    missing = states - len(values)
+    if missing == 1:
+        of_states = 2 if term.kind == "pairs" else 1
+        padding = [(0, 1)] * of_states + [(0, 0)] * (values.ndim - of_states)
+        values = np.pad(values, padding, constant_values=terminal)
+    return term.with_values(values).cut(len(values))

@@ -1,4 +1,4 @@
-"""Tasks with so few states that the synthetic return of every one of them can be shown."""
+"""Tasks with so few states that the credit of every one of them can be shown."""
 
 import dataclasses
 
@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.envs.chain import Chain
 from synthetic_returns.envs.spec import TaskSpec
@@ -20,25 +21,28 @@ class StateBars:
 
     Attributes:
       labels: names of the states.
-      contribution: the synthetic return of each.
+      credit: of each.
       decisive: the index of the state that the reward depends on.
     """
 
     labels: tuple[str, ...]
-    contribution: np.ndarray
+    credit: np.ndarray
     decisive: int
 
 
-def state_bars(task: TaskSpec, agent: Agent, credit: EpisodicState | None) -> StateBars | None:
-    """The bars of a task whose states are one-hot codes; None for any other."""
+def state_bars(config: Config, agent: Agent, credit: EpisodicState | None) -> StateBars | None:
+    """The bars of a task whose states are one-hot codes; None for any other and without credit."""
+    task = config.task
     if not isinstance(task, Chain):
         return None
     centre = task.length // 2
     positions = (f"{cell - centre:+d}" if cell != centre else "0" for cell in range(task.length))
-    codes = jnp.eye(task.length + 1)
+    values = contribution(config, agent, credit, jnp.eye(task.length + 1))
+    if values is None:
+        return None
     return StateBars(
         labels=(*positions, "end"),
-        contribution=np.asarray(contribution(agent, credit, codes)),
+        credit=np.asarray(values),
         decisive=centre + task.trigger,
     )
 

@@ -1,4 +1,4 @@
-"""The synthetic return over one episode as a small picture, drawn in milliseconds.
+"""The credit over one episode as a small picture, drawn in milliseconds.
 
 For TensorBoard and for animations, where a plotting library would take longer than the episode.
 """
@@ -9,7 +9,8 @@ import math
 import numpy as np
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
-from synthetic_returns.viewer.event_style import EventStyle, event_styles, marked_steps
+from synthetic_returns.viewer.event_style import EventStyle
+from synthetic_returns.viewer.main_line import main_line
 from synthetic_returns.viewer.recording import Recording
 
 __all__ = ["draw_trace_picture"]
@@ -45,7 +46,7 @@ def draw_trace_picture(
     cursor: int | None = None,
     dark: bool = False,
 ) -> np.ndarray:
-    """Bars of c over the steps, with the events above them: ``[height, width, 3]`` uint8.
+    """Bars of the credit over the steps, with the events above them: ``[height, width, 3]`` uint8.
 
     Args:
       recording: the episode.
@@ -68,7 +69,7 @@ class _Pen:
     """Draws on one picture; every length is in its enlarged pixels."""
 
     def __init__(self, recording: Recording, width: int, height: int, dark: bool):
-        self.recording = recording
+        self._line, self._count = main_line(recording), len(recording)
         self._dark = dark
         self._colours = _DARK if dark else _Colours()
         self.image = Image.new("RGB", (width, height), self._colours.ground)
@@ -76,13 +77,10 @@ class _Pen:
         self._font = ImageFont.load_default(11 * SMOOTH)
         self._left, self._right = 44 * SMOOTH, width - 10 * SMOOTH
         self._top, self._bottom = 44 * SMOOTH, height - 20 * SMOOTH
-        self._c = np.nan_to_num(np.asarray(recording.contribution, np.float64))
-        self._low, self._high = min(0.0, self._c.min()), max(0.0, self._c.max())
-        if self._low == self._high:
-            self._high = 1.0
+        self._low, self._high = self._line.limits
 
     def _x(self, step: Number) -> float:
-        return self._left + step * (self._right - self._left) / len(self.recording)
+        return self._left + step * (self._right - self._left) / self._count
 
     def _y(self, value: Number) -> float:
         share = (value - self._low) / (self._high - self._low)
@@ -92,17 +90,14 @@ class _Pen:
         self._draw.text(place, text, colour, self._font, anchor)
 
     def phases(self) -> None:
-        count = len(self.recording)
-        reached = [(name, start) for name, start in self.recording.phases if start < count]
-        ends = [start for _, start in reached[1:]] + [count]
-        for index, ((name, start), end) in enumerate(zip(reached, ends, strict=False)):
+        for index, (name, start, end) in enumerate(self._line.spans):
             if index % 2:
                 box = (self._x(start), self._top, self._x(end), self._bottom)
                 self._draw.rectangle(box, self._colours.phase)
             if self._draw.textlength(name, self._font) < self._x(end) - self._x(start):
                 middle = (self._x(start) + self._x(end)) / 2
                 self._write((middle, self._bottom + 4 * SMOOTH), name, "ma", self._colours.quiet)
-        if not reached:
+        if not self._line.spans:
             below = (self._right, self._bottom + 4 * SMOOTH)
             self._write(below, "step of the episode", "ra", self._colours.quiet)
 
@@ -117,24 +112,22 @@ class _Pen:
             self._draw.line(line, self._colours.quiet if value == 0 else self._colours.rule, SMOOTH)
             if value == 0 or abs(y - self._y(0)) > 12 * SMOOTH:
                 self._write((self._left - 5 * SMOOTH, y), f"{value:.3g}", "rm", self._colours.quiet)
-        for step, value in enumerate(self._c):
+        for step, value in enumerate(self._line.values):
             top, bottom = sorted((self._y(value), self._y(0)))
             if bottom - top >= 1:
                 box = (self._x(step), top, max(self._x(step) + 1, self._x(step + 1) - 1), bottom)
                 self._draw.rectangle(box, self._colours.gain if value > 0 else self._colours.loss)
-        self._write((self._left, 4 * SMOOTH), "synthetic return c", "la", self._colours.ink)
+        self._write((self._left, 4 * SMOOTH), self._line.label, "la", self._colours.ink)
 
     def events(self) -> None:
-        marks = marked_steps(self.recording.events)
-        styles = event_styles(marks)
         place = self._right
-        for name, style in reversed(styles.items()):
+        for name, style in reversed(self._line.styles.items()):
             label = name.replace("_", " ")
             self._write((place, 4 * SMOOTH), label, "ra", self._colours.ink)
             place -= self._draw.textlength(label, self._font) + 9 * SMOOTH
             self._mark(style, place, 11 * SMOOTH)
             place -= 16 * SMOOTH
-            for step in marks[name]:
+            for step in self._line.marks[name]:
                 self._mark(style, self._x(step + 0.5), self._top - 12 * SMOOTH)
 
     def _mark(self, style: EventStyle, x: Number, y: Number) -> None:

@@ -1,12 +1,12 @@
-// The synthetic return of every state, for tasks that have few of them.
+// The credit of every state, for tasks that have few of them.
 
 function drawStateBars(container, bars, place) {
   const width = Math.max(300, container.clientWidth);
   const height = 190;
   const svg = svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
-  const values = bars.contribution;
+  const values = bars.credit;
   const named = bars.labels.map((label, index) => `${label}: ${shortNumber(values[index])}`);
-  svg.setAttribute("aria-label", `Synthetic return of each state. ${named.join(", ")}`);
+  svg.setAttribute("aria-label", `Credit of each state. ${named.join(", ")}`);
   const bands = new Bands(values.length, width);
   const y = frameOf(svg, bands, height - 34, range(values), { phases: [] });
   values.forEach((value, index) => {

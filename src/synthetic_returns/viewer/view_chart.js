@@ -69,9 +69,11 @@ function known(values) { return values.filter((value) => value !== null); }
 
 // From the smallest to the largest of these values, and zero.
 function range(...series) {
-  const values = series.filter(Boolean).flatMap(known);
-  const low = Math.min(0, ...values);
-  const high = Math.max(0, ...values);
+  let [low, high] = [0, 0];
+  for (const value of series.filter(Boolean).flatMap(known)) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
   return high > low ? [low, high] : [0, 1];
 }
 
@@ -147,15 +149,3 @@ function drawDrops(svg, bands, height, episode, styles) {
   }
 }
 
-// One pixel a step, orange for a gain and blue for a loss, as strong as it is large.
-function drawStrip(canvas, values, largest) {
-  canvas.width = values.length;
-  canvas.height = 1;
-  const context = canvas.getContext("2d");
-  values.forEach((value, step) => {
-    if (value === null || largest === 0) return;
-    const strength = Math.min(1, Math.abs(value) / largest);
-    context.fillStyle = value > 0 ? `rgba(226,98,10,${strength})` : `rgba(45,125,210,${strength})`;
-    context.fillRect(step, 0, 1, 1);
-  });
-}

@@ -2,8 +2,7 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const find = (id) => document.getElementById(id);
-const LARGEST = Math.max(0, ...DATA.episodes.flatMap((episode) => known(episode.c).map(Math.abs)));
-const HAS_CREDIT = DATA.episodes.some((episode) => known(episode.c).length > 0);
+const LARGEST = largestOf(DATA.episodes.map((episode) => episode.strip));
 
 const state = { episode: 0, step: 0, pinned: 0, timer: null };
 const sheets = new Map(); // decoded pictures by episode
@@ -64,12 +63,11 @@ function describe() {
   const scrub = find("scrub");
   scrub.value = state.step;
   scrub.setAttribute("aria-valuetext", `${where}${names.length ? `, ${names.join(", ")}` : ""}`);
-  const values = { reward: episode.reward };
-  if (HAS_CREDIT) values["synthetic return"] = episode.c;
-  for (const name of ["predicted", "baseline", "gate"]) if (episode[name]) values[name] = episode[name];
-  find("values").replaceChildren(...Object.entries(values).map(([name, series]) => {
+  const said = episode.terms.filter((term) => term.kind !== "pairs").map((term) => [term.label, term.values[state.step]]);
+  find("values").replaceChildren(...[["reward", episode.reward[state.step]], ...said].map(([name, value]) => {
     const cell = htmlElement("div");
-    cell.append(htmlElement("dt", {}, name), htmlElement("dd", {}, shortNumber(series[state.step])));
+    const text = Array.isArray(value) ? value.map(shortNumber).join("  ") : shortNumber(value);
+    cell.append(htmlElement("dt", {}, name), htmlElement("dd", {}, text));
     return cell;
   }));
 }
@@ -116,7 +114,7 @@ function nextEvent() {
 // --- traces and lists ---
 
 function drawTraces() {
-  traces = new Traces(find("charts"), current(), DATA.events, { hasCredit: HAS_CREDIT, largest: LARGEST });
+  traces = new Traces(find("charts"), current(), DATA.events, LARGEST);
 }
 
 function listHappenings() {
@@ -141,9 +139,11 @@ function listEpisodes() {
   DATA.episodes.forEach((episode, index) => {
     const button = htmlElement("button", { type: "button" });
     button.append(htmlElement("strong", {}, `return ${shortNumber(episode.total)}`), htmlElement("span", {}, `${episode.reward.length - 1} steps`));
-    const strip = htmlElement("canvas", { "aria-hidden": "true" });
-    drawStrip(strip, episode.c, LARGEST);
-    button.append(strip);
+    if (episode.strip) {
+      const strip = htmlElement("canvas", { "aria-hidden": "true" });
+      drawHeat(strip, [episode.strip], LARGEST);
+      button.append(strip);
+    }
     button.addEventListener("click", () => choose(index));
     const item = htmlElement("li");
     item.append(button);

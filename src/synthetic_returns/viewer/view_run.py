@@ -21,7 +21,7 @@ class RecordedRun:
       opened: the run.
       step: environment steps of training behind the agent.
       recordings: its episodes, the best first.
-      bars: the synthetic return of every state, if the task has few.
+      bars: the credit of every state, if the task has few.
     """
 
     opened: OpenedRun
@@ -36,7 +36,7 @@ def record_run(path: Path, episodes: int, *, seed: int = 0, greedy: bool = False
     step, agent, credit = opened.load()
     config = opened.config
     played = play(config, agent, credit, episodes, seed=seed, greedy=greedy)
-    bars = state_bars(config.task, agent, credit) if config.has_credit else None
+    bars = state_bars(config, agent, credit)
     return RecordedRun(opened, step, record(config, played), bars)
 
 

@@ -1,27 +1,40 @@
 // All traces of one episode, one under the other, with one cursor through them.
 
-const HEIGHTS = { events: 20, c: 150, reward: 110, gate: 56, axis: 16 };
+const HEIGHTS = { events: 20, credit: 150, lines: 110, gate: 56, action: 16, pairs: 220, axis: 16 };
+const LINE_STYLES = 6; // in the style sheet
 
 class Traces {
-  constructor(container, episode, styles, { hasCredit, largest }) {
+  constructor(container, episode, styles, largest) {
     this.width = container.clientWidth;
     this.episode = episode;
     this.styles = styles;
     this.count = episode.reward.length;
     this.bands = new Bands(this.count, this.width);
     this.cursors = [];
+    this.rows = []; // that move with the cursor, in maps of pairs
+    this.terms = new Map(episode.terms.map((term) => [term.name, term]));
+    const lines = episode.terms.filter((term) => term.kind === "line" && term.name !== episode.credit);
+    this.numbers = new Map(lines.map((term, number) => [term.name, number % LINE_STYLES]));
     container.replaceChildren(
       ...this.events(),
-      ...(hasCredit ? this.contributions(largest) : []),
-      ...this.rewards(),
-      ...(episode.gate ? this.gate() : []),
+      ...(episode.strip ? this.credit(largest) : []),
+      ...episode.charts.flatMap((chart) => this.lines(chart)),
+      ...this.others("gate", (term) => this.gate(term)),
+      ...this.others("actions", (term) => this.actions(term)),
+      ...this.others("pairs", (term) => this.pairs(term)),
       this.axis(),
-      ...(hasCredit ? [] : [htmlElement("p", { class: "note" }, "This agent has no synthetic returns, so there is no credit to show.")]),
+      ...(episode.strip ? [] : [htmlElement("p", { class: "note" }, "This agent learned without credit, so there is none to show.")]),
     );
   }
 
   pointAt(step) {
     for (const cursor of this.cursors) cursor.setAttribute("x", this.bands.start(step));
+    for (const [row, size] of this.rows) row.setAttribute("y", Math.floor((step * size) / this.count) * (HEIGHTS.pairs / size));
+  }
+
+  others(kind, draw) {
+    const found = this.episode.terms.filter((term) => term.kind === kind && term.name !== this.episode.credit);
+    return found.flatMap(draw);
   }
 
   // A heading with its key and a chart under it.
@@ -53,41 +66,68 @@ class Traces {
     return [heading, svg];
   }
 
-  contributions(largest) {
-    const { c } = this.episode;
-    const peak = c.indexOf(Math.max(...known(c)));
-    const keys = [["positive", "block", "adds to later reward"], ["negative", "block", "takes from it"]];
-    const label = `Synthetic return over ${this.count} states; the largest, ${shortNumber(c[peak])}, is at step ${peak}`;
-    const strip = htmlElement("canvas", { class: "strip", role: "img", "aria-label": "Heat strip of the synthetic return" });
-    drawStrip(strip, c, largest);
+  // What the agent is paid: as bars if it is a number for each state, else by its kind; and as a strip.
+  credit(largest) {
+    const term = this.terms.get(this.episode.credit);
+    const values = this.episode.strip;
+    const strip = htmlElement("canvas", { class: "strip", role: "img", "aria-label": `Heat strip of the credit: ${term.label}` });
+    drawHeat(strip, [values], largest);
     strip.style.marginLeft = `${this.bands.left}px`;
     strip.style.width = `${this.bands.size * this.count}px`;
-    return [...this.panel("synthetic return c", keys, HEIGHTS.c, label, (svg) => {
-      const y = frameOf(svg, this.bands, HEIGHTS.c, range(c), this.episode);
-      drawDrops(svg, this.bands, HEIGHTS.c, this.episode, this.styles);
-      drawBars(svg, this.bands, y, c, "positive", "negative");
+    if (term.kind === "actions") return [...this.actions(term), strip];
+    if (term.kind === "pairs") return [...this.pairs(term), strip];
+    const peak = values.indexOf(Math.max(...known(values)));
+    const keys = [["positive", "block", "gain"], ["negative", "block", "loss"]];
+    const label = `Credit: ${term.label} over ${this.count} states; the largest, ${shortNumber(values[peak])}, is at step ${peak}`;
+    return [...this.panel(term.label, keys, HEIGHTS.credit, label, (svg) => {
+      const y = frameOf(svg, this.bands, HEIGHTS.credit, range(values), this.episode);
+      drawDrops(svg, this.bands, HEIGHTS.credit, this.episode, this.styles);
+      drawBars(svg, this.bands, y, values, "positive", "negative");
     }), strip];
   }
 
-  rewards() {
-    const { reward, predicted, baseline, total } = this.episode;
-    const keys = [["reward", "block", "reward"]];
-    if (predicted) keys.push(["predicted", "", "predicted"]);
-    if (baseline) keys.push(["baseline", "dashed", "baseline"]);
-    const label = `Reward over ${this.count} states, in sum ${shortNumber(total)}`;
-    return this.panel("reward", keys, HEIGHTS.reward, label, (svg) => {
-      const y = frameOf(svg, this.bands, HEIGHTS.reward, range(reward, predicted, baseline), this.episode);
-      drawDrops(svg, this.bands, HEIGHTS.reward, this.episode, this.styles);
-      drawBars(svg, this.bands, y, reward, "reward", "negative");
-      if (baseline) drawLevels(svg, this.bands, y, baseline, "baseline");
-      if (predicted) drawLevels(svg, this.bands, y, predicted, "predicted");
+  // Lines that share a chart, over the rewards that they are about.
+  lines({ title, bars, lines }) {
+    const terms = lines.map((name) => this.terms.get(name));
+    const keys = terms.map((term) => [`line-${this.numbers.get(term.name)}`, "", term.label]);
+    if (bars && terms.length) keys.unshift(["reward", "block", title]);
+    const label = [title, ...terms.map((term) => term.label)].join(", ");
+    return this.panel(title, keys, HEIGHTS.lines, `Lines over ${this.count} states: ${label}`, (svg) => {
+      const y = frameOf(svg, this.bands, HEIGHTS.lines, range(bars, ...terms.map((term) => term.values)), this.episode);
+      drawDrops(svg, this.bands, HEIGHTS.lines, this.episode, this.styles);
+      if (bars) drawBars(svg, this.bands, y, bars, "reward", "negative");
+      for (const term of terms) drawLevels(svg, this.bands, y, term.values, `line-${this.numbers.get(term.name)}`);
     });
   }
 
-  gate() {
-    return this.panel("gate", [], HEIGHTS.gate, `Gate over ${this.count} states, between 0 and 1`, (svg) => {
+  gate(term) {
+    return this.panel(term.label, [], HEIGHTS.gate, `Gate: ${term.label} over ${this.count} states, between 0 and 1`, (svg) => {
       const y = frameOf(svg, this.bands, HEIGHTS.gate, [0, 1], this.episode);
-      drawBars(svg, this.bands, y, this.episode.gate, "gate", "gate");
+      drawBars(svg, this.bands, y, term.values, "gate", "gate");
+    });
+  }
+
+  // A row for each action.
+  actions(term) {
+    const rows = transposed(term.values);
+    const height = HEIGHTS.action * rows.length;
+    const keys = [["positive", "block", "gain"], ["negative", "block", "loss"]];
+    return this.panel(term.label, keys, height, `Actions: ${term.label}, for ${rows.length} actions of ${this.count} states`, (svg) => {
+      addHeat(svg, this.bands, rows, height);
+      labelRows(svg, this.bands, height, rows.map((_, action) => String(action)));
+    });
+  }
+
+  // A row for each state, which says what every state contributes to it; the row of this step is outlined.
+  pairs(term) {
+    const size = term.values.length;
+    const keys = [["positive", "block", "gain"], ["negative", "block", "loss"]];
+    return this.panel(term.label, keys, HEIGHTS.pairs, `Pairs: ${term.label}, of ${this.count} states in each of them`, (svg) => {
+      addHeat(svg, this.bands, term.values, HEIGHTS.pairs);
+      for (const [y, step] of [[10, 0], [HEIGHTS.pairs, this.count - 1]])
+        svgElement("text", { x: this.bands.left - 6, y, "text-anchor": "end" }, svg).textContent = String(step);
+      const height = Math.max(2, HEIGHTS.pairs / size);
+      this.rows.push([svgElement("rect", { class: "row", x: this.bands.left, y: 0, width: this.bands.size * this.count, height }, svg), size]);
     });
   }
 

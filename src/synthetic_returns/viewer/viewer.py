@@ -4,16 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from synthetic_returns.viewer.arrival import credit_on_arrival
 from synthetic_returns.viewer.event_style import event_styles, marked_steps
 from synthetic_returns.viewer.frames import frame_sheet
 from synthetic_returns.viewer.page import make_page, read_resource, write_page
 from synthetic_returns.viewer.recording import Recording
+from synthetic_returns.viewer.shown_terms import line_charts, shown_terms
 from synthetic_returns.viewer.state_bars import StateBars
 
 __all__ = ["write_view"]
 
 STYLES = ("theme.css", "view.css")
-SCRIPTS = ("view_chart.js", "view_bars.js", "view_traces.js", "view_player.js")
+SCRIPTS = ("view_chart.js", "view_bars.js", "view_heat.js", "view_traces.js", "view_player.js")
 
 
 def write_view(
@@ -33,7 +35,7 @@ def write_view(
       title: of the page.
       facts: what is shown about them above, such as the task and the step of training.
       meanings: what the events mean, by name.
-      bars: the synthetic return of every state, for tasks with few of them.
+      bars: the credit of every state, for tasks with few of them.
     """
     if not recordings:
         raise ValueError("there is no episode to show; record at least one.")
@@ -61,10 +63,10 @@ def _episode(recording: Recording) -> dict[str, Any]:
     return {
         "total": recording.total,
         "reward": recording.reward,
-        "c": recording.contribution,
-        "gate": recording.gate,
-        "baseline": recording.baseline,
-        "predicted": recording.predicted,
+        "terms": shown_terms(recording),
+        "credit": recording.credit,
+        "strip": credit_on_arrival(recording.explanation),
+        "charts": line_charts(recording),
         "events": marked_steps(recording.events),
         "phases": recording.phases,
         "place": recording.place,

@@ -137,17 +137,17 @@ class EpisodicState(eqx.Module):
         prediction = self.model.predict(states, valid, self.gate_scale, self.c_mean)
         b = prediction.b * self.reward_scale + self.usual_reward(valid)
         r_hat = b + prediction.memory * self.reward_scale
-        horizon = self.model.settings.horizon
-        next_reward = "next reward" if horizon == 1 else f"next {horizon} rewards"
-        return Explanation(
-            terms={
-                "c": Term(self.contribution(states), "synthetic return c"),
-                "g": Term(prediction.g, "gate g", kind="gate", about="leaving"),
-                "b": Term(b, f"baseline b of the {next_reward}", about="leaving"),
-                "r_hat": Term(r_hat, f"predicted {next_reward}", about="leaving"),
-            },
-            credit="c",
-        )
+        # Rewards are sums over the states left out, and over the horizon.
+        stride = self.model.stride
+        steps = stride * self.model.settings.horizon
+        of_steps = "" if steps == 1 else f" of the next {steps} steps"
+        terms = {
+            "c": Term(self.contribution(states), "synthetic return c"),
+            "g": Term(prediction.g, "gate g", "gate", "leaving", steps, stride),
+            "b": Term(b, f"baseline b{of_steps}", "line", "leaving", steps, stride),
+            "r_hat": Term(r_hat, f"predicted reward{of_steps}", "line", "leaving", steps, stride),
+        }
+        return Explanation(terms, credit="c")
 
     def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """The synthetic return of each state, in units of reward, scaled by trust."""

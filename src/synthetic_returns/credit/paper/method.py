@@ -99,15 +99,13 @@ class Paper(AuxiliaryMethod):
         time, batch = c.shape
         empty, none_before = jnp.zeros((batch, self.capacity or time)), jnp.zeros(batch, jnp.int32)
         c_sum_tm1 = memory_sum(empty, c, states.first, none_before)
-        return Explanation(
-            terms={
-                "c": Term(c, "synthetic return c"),
-                "g": Term(g, "gate g", kind="gate", about="leaving"),
-                "b": Term(b, "baseline b of the next reward", about="leaving"),
-                "r_hat": Term(g * c_sum_tm1 + b, "predicted next reward", about="leaving"),
-            },
-            credit="c",
-        )
+        terms = {
+            "c": Term(c, "synthetic return c"),
+            "g": Term(g, "gate g", "gate", "leaving"),
+            "b": Term(b, "baseline b", "line", "leaving"),
+            "r_hat": Term(g * c_sum_tm1 + b, "predicted reward", "line", "leaving"),
+        }
+        return Explanation(terms, credit="c")
 
     def of_states(
         self, model: StateAssociativeModel, features: Float[Array, "batch features"]

@@ -24,8 +24,8 @@ CHAIN = Experiment(
     credited="trigger",
     bars=(
         Bar("episodic", "eval_success", at_least=0.98),
-        Bar("episodic", "c_ratio_learning", at_least=5.0),
-        Bar("episodic", "c_ratio_end", at_least=5.0),
+        Bar("episodic", "credit_ratio_learning", at_least=5.0),
+        Bar("episodic", "credit_ratio_end", at_least=5.0),
         Bar("none", "eval_success", at_most=0.05),
     ),
 )
@@ -54,7 +54,7 @@ def _draw_states(ax: Axes, runs: list[Outcome], record: Path) -> None:
     rows = []
     for phase, (label, colour) in PHASES.items():
         traces = [run.scripted_traces()[phase] for run in runs]
-        c = np.stack([trace.c[states] for trace in traces])
+        c = np.stack([np.asarray(trace.explanation.paid)[states] for trace in traces])
         rows += [
             {"seed": run.seed, "phase": phase, "training_steps": trace.step, "state": state, "c": x}
             for run, trace, values in zip(runs, traces, c, strict=True)

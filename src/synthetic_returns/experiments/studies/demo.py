@@ -30,7 +30,6 @@ def draw(results: Results, out: Path) -> list[Path]:
     draw_trace(
         trace, outcomes["episodic"][0].example_traces()[-1], "Synthetic return in one episode"
     )
-    trace.set_ylabel("synthetic return c")
     trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
     return [save(figure, out / FIGURE)]
 

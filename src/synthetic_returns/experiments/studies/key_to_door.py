@@ -39,7 +39,7 @@ VARIANTS = (
         credited="key",
         bars=(
             Bar("episodic", "eval_door", at_least=0.98),
-            Bar("episodic", "c_ratio_end", at_least=1.0),
+            Bar("episodic", "credit_ratio_end", at_least=1.0),
             Bar("none", "eval_door", at_most=0.5),
         ),
     ),
@@ -98,7 +98,6 @@ def draw(results: Results, out: Path) -> list[Path]:
             )  # fmt: skip
             run = outcomes["episodic"][0]
             draw_trace(trace, run.example_traces()[-1], "an episode at the end")
-            trace.set_ylabel("synthetic return c")
             trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
             _shade([trace], run)
         rows[0][0].legend(loc="best")

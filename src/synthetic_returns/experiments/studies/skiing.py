@@ -61,8 +61,8 @@ def draw(results: Results, out: Path) -> list[Path]:
 
 
 def _leave_out_first_state(axes: Sequence[Axes]) -> None:
-    """Shows c at the gates. In the first state it is what all races share, far below."""
-    later = [np.asarray(line.get_ydata())[1:] for ax in axes for line in ax.lines]
+    """Shows the credit at the gates. In the first state it is what all races share, far below."""
+    later = [np.asarray(ax.lines[0].get_ydata())[1:] for ax in axes if ax.lines]
     low, high = np.min(np.concatenate(later)), np.max(np.concatenate(later))
     margin = 0.05 * (high - low)
     axes[0].set_ylim(low - margin, high + margin)

@@ -1,0 +1,48 @@
+"""Terms over the steps of an episode, where everything of a step is about arriving in its state."""
+
+import numpy as np
+
+from synthetic_returns.credit.explanation import Explanation, Term
+
+__all__ = ["credit_on_arrival", "on_arrival", "reward_over", "values_on_arrival"]
+
+
+def on_arrival(about_leaving: np.ndarray) -> np.ndarray:
+    """Moves what each state says about its next reward to where that reward arrives."""
+    values = np.asarray(about_leaving, np.float64)
+    return np.concatenate([np.full_like(values[:1], np.nan), values[:-1]])
+
+
+def values_on_arrival(term: Term) -> np.ndarray:
+    """What a term says, at the step whose reward it is about."""
+    values = np.asarray(term.values, np.float64)
+    return on_arrival(values) if term.about == "leaving" else values
+
+
+def credit_on_arrival(explanation: Explanation) -> np.ndarray | None:
+    """The credit as one number for each state, at the step that it is about; None without any."""
+    values = explanation.per_state()
+    if values is None or explanation.credit is None:
+        return None
+    term = explanation.terms[explanation.credit]
+    # Of pairs, the sum is about the state that contributes, not about those that it leads to.
+    shifted = term.about == "leaving" and term.kind != "pairs"
+    return on_arrival(values) if shifted else np.asarray(values, np.float64)
+
+
+def reward_over(reward: np.ndarray, steps: int, stride: int = 1) -> np.ndarray:
+    """The sum of so many rewards from each step on, as far as the episode goes.
+
+    It is what a line about leaving with these ``steps`` and this ``stride`` predicts, at the same
+    place as ``values_on_arrival`` puts the prediction.
+
+    Args:
+      reward: the reward of arriving in each state.
+      steps: how many rewards are summed up.
+      stride: how many states share the sum of the first of them.
+    """
+    states = np.arange(len(reward))
+    start = states - states % stride  # the state that the prediction was made in
+    before = np.concatenate([[0.0], np.cumsum(reward, dtype=np.float64)])
+    end = np.minimum(start + steps, len(reward) - 1)
+    return on_arrival(before[end + 1] - before[start + 1])

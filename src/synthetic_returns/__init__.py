@@ -11,16 +11,18 @@ from synthetic_returns.envs.registry import register_with_gymnasium
 
 if TYPE_CHECKING:
     from synthetic_returns.config import Config
-    from synthetic_returns.credit.episodes import Episode
-    from synthetic_returns.credit.episodic.learner import EpisodicLearner
-    from synthetic_returns.credit.episodic.options import EpisodicOptions
+    from synthetic_returns.credit.data.episode import Episode
+    from synthetic_returns.credit.data.replay import Replay
+    from synthetic_returns.credit.driver import CreditDriver
+    from synthetic_returns.credit.episodic.method import Episodic
     from synthetic_returns.credit.explanation import Explanation, Term
     from synthetic_returns.credit.paper.association import Association, associate
     from synthetic_returns.credit.paper.memory import EpisodicMemory
     from synthetic_returns.credit.paper.sa_model import ContributionModel, StateAssociativeModel
     from synthetic_returns.credit.rewards import augmented_reward
     from synthetic_returns.envs.base import Environment, VectorEnvironment
-    from synthetic_returns.envs.registry import make
+    from synthetic_returns.envs.registry import make, register_task
+    from synthetic_returns.envs.task import Task
     from synthetic_returns.presets import preset
     from synthetic_returns.training.runs import Run
     from synthetic_returns.training.trainer import train
@@ -36,10 +38,22 @@ _HOMES = {
     "Config": "config",
     "ContributionModel": "credit.paper.sa_model",
     "Environment": "envs.base",
-    "Episode": "credit.episodes",
-    "EpisodicLearner": "credit.episodic.learner",
+    "Assignment": "credit.method",
+    "CreditDriver": "credit.driver",
+    "CreditMethod": "credit.method",
+    "Episode": "credit.data.episode",
+    "EpisodeBatch": "credit.data.episode",
+    "EpisodeSpec": "credit.spec",
+    "Episodic": "credit.episodic.method",
     "EpisodicMemory": "credit.paper.memory",
-    "EpisodicOptions": "credit.episodic.options",
+    "Need": "credit.method",
+    "Gives": "credit.method",
+    "Paper": "credit.paper.method",
+    "Replay": "credit.data.replay",
+    "Segment": "credit.data.episode",
+    "TorsoSettings": "nn.settings",
+    "View": "credit.view",
+    "register_method": "credit.registry",
     "Explanation": "credit.explanation",
     "Recording": "viewer.recording",
     "Run": "training.runs",
@@ -48,6 +62,7 @@ _HOMES = {
     "SyntheticReturnsCallback": "wrappers.sb3",
     "SyntheticReturnsVecEnv": "wrappers.sb3",
     "SyntheticReturnsVectorWrapper": "wrappers.vector",
+    "Task": "envs.task",
     "Term": "credit.explanation",
     "TimeStep": "types",
     "VectorEnvironment": "envs.base",
@@ -55,36 +70,51 @@ _HOMES = {
     "augmented_reward": "credit.rewards",
     "make": "envs.registry",
     "preset": "presets",
+    "register_task": "envs.registry",
     "train": "training.trainer",
     "frames_of_observations": "viewer.frames",
     "write_view": "viewer.viewer",
 }
 
 __all__ = [
+    "Assignment",
     "Association",
     "Config",
     "ContributionModel",
+    "CreditDriver",
+    "CreditMethod",
     "Environment",
     "Episode",
-    "EpisodicLearner",
+    "EpisodeBatch",
+    "EpisodeSpec",
+    "Episodic",
     "EpisodicMemory",
-    "EpisodicOptions",
     "Explanation",
+    "Gives",
+    "Need",
+    "Paper",
     "Recording",
+    "Replay",
     "Run",
+    "Segment",
     "StateAssociativeModel",
     "StepType",
     "SyntheticReturnsCallback",
     "SyntheticReturnsVecEnv",
     "SyntheticReturnsVectorWrapper",
+    "Task",
     "Term",
     "TimeStep",
+    "TorsoSettings",
     "VectorEnvironment",
+    "View",
     "associate",
     "augmented_reward",
     "frames_of_observations",
     "make",
     "preset",
+    "register_method",
+    "register_task",
     "train",
     "write_view",
 ]

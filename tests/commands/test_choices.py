@@ -55,7 +55,7 @@ def test_a_flag_of_0_1_is_answered_with_its_new_name(flags, new):
 
 
 def test_a_method_of_0_1_is_answered_with_its_new_name():
-    with pytest.raises(ValueError, match="'unroll' .* is now called 'paper'"):
+    with pytest.raises(ValueError, match=r"'unroll' .* is now called 'paper'"):
         configuration(["chain", "--credit", "unroll"])
 
 
@@ -100,5 +100,5 @@ def test_the_presets_own_choice_keeps_its_settings():
 
 @pytest.mark.parametrize("choice", ["--engine", "--credit", "--optimizer"])
 def test_an_unknown_choice_is_answered_with_those_there_are(choice):
-    with pytest.raises(ValueError, match="there is no .* 'magic'; The choices are: "):
+    with pytest.raises(ValueError, match=r"there is no .* 'magic'; The choices are: "):
         configuration(["chain", choice, "magic"])

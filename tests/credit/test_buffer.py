@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.data.buffer import EpisodeBuffer, bucket
+from synthetic_returns.credit.data.buffer import EpisodeBuffer
 from synthetic_returns.credit.data.episode import Episode
 from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.utils.buckets import bucket
 
 
 def make_buffer(slots, longest, fields=()):

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from synthetic_returns.credit.episodic.learner import EpisodicLearner
 
 from synthetic_returns.agents.impala.learner import Learner
-from synthetic_returns.credit.episodic.learner import EpisodicLearner
 from synthetic_returns.engines.fused import FusedEngine
 from tests.small import small_config
 from tests.trees import arrays

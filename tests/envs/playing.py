@@ -11,7 +11,6 @@ import numpy as np
 
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.registry import make
-from synthetic_returns.envs.scripted import optimal_action
 from synthetic_returns.types import TimeStep
 
 BATCH = 5
@@ -27,7 +26,7 @@ def random_policy(env: Environment, state: Any, luck: jax.Array) -> jax.Array:
 
 def scripted_policy(env: Environment, state: Any, luck: jax.Array) -> jax.Array:
     del luck
-    return optimal_action(env, state)
+    return env.optimal_action(state)
 
 
 def play(env: Environment, policy: Policy, seed: int, episodes: int) -> dict[str, np.ndarray]:

@@ -1,9 +1,17 @@
+import dataclasses
 import subprocess
 import sys
 
 import pytest
 
-from synthetic_returns.envs.registry import TASKS, find_task, make
+from synthetic_returns.envs.registry import (
+    ATARI_TASKS,
+    TASKS,
+    USER_TASKS,
+    find_task,
+    make,
+    register_task,
+)
 
 
 def test_names_and_gymnasium_ids():
@@ -49,3 +57,29 @@ def test_registration_does_not_import_jax():
         "assert 'jax' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_names_are_those_of_the_files_and_are_known_before_these_are_loaded():
+    script = (
+        "import sys; from synthetic_returns.envs.registry import ATARI_TASKS, TASKS; "
+        "assert 'chain' in TASKS and [*ATARI_TASKS] == ['pong', 'skiing']; "
+        "assert 'synthetic_returns.envs.chain' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    for tasks in (TASKS, ATARI_TASKS):
+        assert {name: task.name for name, task in tasks.items()} == {name: name for name in tasks}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("chain", "There is a task 'chain' already: choose another name"),
+        ("pong", "There is a task 'pong' already"),
+        ("gym:Maze", "'gym:Maze' has a colon, which is for gym:ID and ale:Game"),
+    ],
+)
+def test_names_that_are_taken_are_refused(name, message):
+    task = dataclasses.replace(find_task("chain"), name=name)
+    with pytest.raises(ValueError, match=message):
+        register_task(task)
+    assert name not in USER_TASKS

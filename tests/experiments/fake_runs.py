@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.registry import find_task
 from synthetic_returns.experiments.experiment import Arm, Experiment
 from synthetic_returns.presets import preset

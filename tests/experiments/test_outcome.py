@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from synthetic_returns.experiments.experiment import EPISODIC, NONE, Experiment
 from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.experiments.experiment import EPISODIC, NONE, Experiment
 from synthetic_returns.experiments.outcome import Outcome, read_outcomes, spike_ratio
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.chain import CHAIN

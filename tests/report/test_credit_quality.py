@@ -5,17 +5,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from synthetic_returns.credit.episodic.learner import EpisodicLearner
 
 from synthetic_returns.agents.impala.learner import Learner
-from synthetic_returns.credit.episodic.learner import EpisodicLearner
 from synthetic_returns.credit.episodic.method import Episodic
-from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.catch import Catch
+from synthetic_returns.envs.chain import Chain
 from synthetic_returns.envs.key_to_door import KeyToDoor
+from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.presets import preset
-from synthetic_returns.report import credit_quality as module
-from synthetic_returns.report.credit_quality import _aimless, credit_quality, peak_share, separation
+from synthetic_returns.report.credit_quality import (
+    CreditQuality,
+    _aimless,
+    _measured,
+    credit_quality,
+)
 from synthetic_returns.types import StepType, TimeStep
 from synthetic_returns.viewer.playing import Played, play
 
@@ -32,6 +38,11 @@ def played(c, events, last_at) -> Played:
     return Played(timestep, Explanation({"c": Term(jnp.asarray(c), "c")}, "c"), None)
 
 
+def measured(task: TaskSpec, played: Played) -> CreditQuality:
+    assert task.credit_measure is not None
+    return _measured(task.credit_measure, played)
+
+
 def test_the_peak_is_looked_for_in_phase_one_and_its_last_move_counts():
     task = KeyToDoor(key_steps=3, distractor_steps=2, door_steps=2)
     # Four episodes: right; right on the last move of phase one; one step late; no key at all.
@@ -40,7 +51,7 @@ def test_the_peak_is_looked_for_in_phase_one_and_its_last_move_counts():
     c = np.zeros((8, 4))
     c[2, 0] = c[3, 1] = c[3, 2] = c[1, 3] = 1.0
     c[5] = 9.0  # phase two does not count
-    quality = module._measure(task, played(c, {"key": key}, -1))
+    quality = measured(task, played(c, {"key": key}, -1))
     assert quality.value == 0.5
     assert not quality.holds
     assert "4 episodes, 3 with the key; of those 66.7%" in quality.detail
@@ -52,24 +63,14 @@ def test_landings_are_compared_where_they_arrive_and_the_terminal_one_is_left_ou
         "catch": np.array([[0, 1, 0, 0, 1, 0]]).T,
         "miss": np.array([[0, 0, 0, 1, 0, 1]]).T,
     }
-    quality = module._measure(Catch(delayed=True), played(c, events, -1))
+    quality = measured(Catch(delayed=True), played(c, events, -1))
     assert quality.value == 1.0
     assert quality.holds
     assert "2 caught, 1 missed in 1 episodes" in quality.detail
 
 
-def test_separation_is_the_chance_that_a_good_one_is_larger():
-    assert separation(np.array([1.0, 3.0]), np.array([0.0, 2.0])) == 0.75
-    assert separation(np.array([1.0]), np.array([1.0])) == 0.5
-    assert np.isnan(separation(np.array([1.0]), np.zeros(0)))
-
-
-def test_an_episode_without_the_event_counts_against_the_share():
-    assert peak_share(np.array([[0, 1.0], [1, 0]]), np.array([[0, 0], [1.0, 0]])) == 0.5
-
-
 def test_a_value_that_is_not_known_does_not_hold():
-    quality = module.CreditQuality("q", float("nan"), 0.9, "AUC", "d")
+    quality = CreditQuality("q", float("nan"), 0.9, "AUC", "d")
     assert not quality.holds
     assert "not known" in str(quality)
 
@@ -103,6 +104,8 @@ def test_misses_of_an_agent_that_catches_all_are_played_at_random():
     np.testing.assert_array_equal(both.timestep.reward[:, :50], half.timestep.reward)
 
 
-@pytest.mark.parametrize("task", [Catch(), KeyToDoor(red_key_reward=-2.0)])
+@pytest.mark.parametrize(
+    "task", [Catch(), KeyToDoor(red_key_reward=-2.0), KeyToDoor(keys=2), Chain()]
+)
 def test_tasks_without_a_measure_have_none(task):
-    assert not module._is_measured(task)
+    assert task.credit_measure is None

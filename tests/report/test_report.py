@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from synthetic_returns.cli import main
+from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.experiments.experiment import EPISODIC, NONE
-from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.experiments.studies.chain import CHAIN
 from synthetic_returns.experiments.studies.key_to_door import KEY_TO_DOOR
 from synthetic_returns.presets import preset

@@ -12,8 +12,8 @@ import pytest
 from synthetic_returns.acting import actor
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.config import Config
-from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
 from synthetic_returns.training.explanation import explain

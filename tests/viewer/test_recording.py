@@ -1,9 +1,10 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from synthetic_returns.credit.episodes import Episode
+
 from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.training.traces import Trace, drift
 from synthetic_returns.viewer.arrival import on_arrival, reward_over, values_on_arrival
 from synthetic_returns.viewer.event_style import event_styles, marked_steps
@@ -128,10 +129,14 @@ def test_success_is_marked_only_where_it_comes_alone():
     assert marked_steps(events) == {"catch": [1], "success": [3]}
 
 
-def test_unknown_events_get_marks_of_their_own():
-    styles = event_styles(["key", "left_turn", "right_turn"])
+def test_events_without_a_mark_get_one_of_their_own():
+    marks = {"key": EventMark("diamond", "gold"), "wall": EventMark("diamond", "blue")}
+    names = ["key", "success", *(f"turn_{number}" for number in range(16))]
+    styles = event_styles(names, marks)
     assert styles["key"].shape == "diamond"
-    assert styles["left_turn"] != styles["right_turn"]
+    assert styles["success"].shape == "star"
+    assert len({*styles.values()}) == len(names)
+    assert event_styles(["wall"], marks)["wall"] not in styles.values()
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
+from synthetic_returns.wrappers.encoders import make_encoder
 
 from synthetic_returns.nn.networks import ConvTorso, MlpTorso
-from synthetic_returns.wrappers.encoders import make_encoder
 from synthetic_returns.wrappers.observations import observation_format
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 from tests.wrappers.small import OPTIONS

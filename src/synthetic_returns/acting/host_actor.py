@@ -14,6 +14,7 @@ from synthetic_returns.envs.host import HostStep, host_environments
 from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.nn.networks import AgentNetwork, CoreState
 from synthetic_returns.types import Key, TimeStep, Trajectory, split_each
+from synthetic_returns.utils.buckets import bucket
 
 __all__ = ["UNROLL", "HostActor", "play_episodes"]
 
@@ -84,18 +85,33 @@ class HostActor:
 
 def play_episodes(
     task: TaskSpec, network: AgentNetwork, episodes: int, key: Key, *, greedy: bool = False
-) -> TimeStep:
-    """One whole episode in each column, ``[T, B]``; what lies behind its end is another one."""
+) -> Trajectory:
+    """One whole episode in each column; what lies behind its end means nothing."""
     player = HostActor(task, network, episodes, key)
-    played: list[TimeStep] = []
+    unrolls: list[Trajectory] = []
     over = np.zeros(episodes, bool)
     with contextlib.closing(player):
         while not over.all():
-            timestep = player.unroll(network, UNROLL, greedy=greedy).timestep
-            over |= np.asarray(timestep.last).any(axis=0)
-            # The last step of an unroll is the first of the next.
-            played.append(jax.tree.map(lambda x: x[:-1], timestep))
-    return jax.tree.map(lambda *x: jnp.concatenate(x), *played)
+            unrolls.append(player.unroll(network, UNROLL, greedy=greedy))
+            over |= np.asarray(unrolls[-1].timestep.last).any(axis=0)
+    *_, newest = unrolls
+    # The last step of an unroll is the first of the next.
+    steps = [jax.tree.map(lambda x: x[:-1], unroll.timestep) for unroll in unrolls]
+    steps.append(jax.tree.map(lambda x: x[-1:], newest.timestep))
+    missing = bucket(len(unrolls) * UNROLL) - len(unrolls) * UNROLL
+
+    def joined(*parts: Any) -> Any:
+        """One after another, and the last entry repeated up to one of few lengths."""
+        padding = jnp.repeat(parts[-1][-1:], missing, axis=0)
+        return jnp.concatenate([*parts, padding])
+
+    return Trajectory(
+        timestep=jax.tree.map(joined, *steps),
+        action=joined(*(unroll.action for unroll in unrolls)),
+        logits=joined(*(unroll.logits for unroll in unrolls)),
+        value=joined(*(unroll.value for unroll in unrolls)),
+        core=None,
+    )
 
 
 @eqx.filter_jit

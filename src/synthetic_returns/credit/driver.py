@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from synthetic_returns.credit.data.buffer import EpisodeBuffer, bucket, padded
+from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.explanation import Explanation
@@ -24,6 +24,7 @@ from synthetic_returns.credit.method import Assignment, CreditMethod, Need
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.types import Key
+from synthetic_returns.utils.buckets import bucket
 
 __all__ = ["CreditDriver"]
 
@@ -161,7 +162,9 @@ class CreditDriver(Generic[Item]):
         explanation = _explain(self.method, self.state, batch)
         explanation = jax.tree.map(lambda x: x[: len(episode) + 1, 0], explanation)
         # Terminal states earn nothing.
-        return eqx.tree_at(lambda e: e.paid, explanation, explanation.paid.at[-1].set(0))
+        return eqx.tree_at(
+            lambda e: e.terms[e.credit].values, explanation, explanation.paid.at[-1].set(0)
+        )
 
     def forget(self, stream: int) -> list[Item]:
         """The running episodes of a stream will not go on; gives the items that waited for them."""

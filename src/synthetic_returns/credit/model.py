@@ -13,9 +13,9 @@ from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.method import CreditMethod, Gives, Need
 from synthetic_returns.credit.view import View
 from synthetic_returns.nn.networks import AgentNetwork
-from synthetic_returns.types import TimeStep
+from synthetic_returns.types import TimeStep, Trajectory
 
-__all__ = ["AuxiliaryCredit", "Credit", "EpisodeCredit", "Played"]
+__all__ = ["AuxiliaryCredit", "Credit", "EpisodeCredit", "Played", "explain"]
 
 
 class Played(eqx.Module):
@@ -148,5 +148,14 @@ class AuxiliaryCredit(eqx.Module):
 Credit = EpisodeCredit | AuxiliaryCredit
 
 
+def explain(credit: Credit | None, trajectory: Trajectory) -> Explanation:
+    """What a method says about the episodes that an agent played; nothing, if there is none."""
+    if credit is None:
+        return Explanation()
+    log_pi = jax.nn.log_softmax(trajectory.logits)
+    taken = jnp.take_along_axis(log_pi, trajectory.action[..., None], axis=-1)[..., 0]
+    return credit.explain(Played(trajectory.timestep, trajectory.action, taken, trajectory.value))
+
+
 def _with_credit(explanation: Explanation, values: Array) -> Explanation:
-    return eqx.tree_at(lambda e: e.paid, explanation, values)
+    return eqx.tree_at(lambda e: e.terms[e.credit].values, explanation, values)

@@ -8,7 +8,7 @@ from synthetic_returns.credit.method import CreditMethod
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.utils.suggestions import unknown
 
-__all__ = ["AnyMethod", "find_method", "method_names", "register"]
+__all__ = ["AnyMethod", "find_method", "method_names", "register_method"]
 
 AnyMethod = CreditMethod | AuxiliaryMethod | NoCredit
 Method = TypeVar("Method", bound=type[AnyMethod])
@@ -22,7 +22,7 @@ _HOMES = {
 _REGISTERED: dict[str, type[AnyMethod]] = {}
 
 
-def register(method: Method) -> Method:
+def register_method(method: Method) -> Method:
     """Makes a method known by its name; a decorator of its class."""
     if method.name in _HOMES or _REGISTERED.get(method.name, method) is not method:
         raise ValueError(

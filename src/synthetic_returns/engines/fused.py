@@ -129,18 +129,19 @@ class FusedEngine:
 
     def snapshot(self, index: int) -> dict[str, Any]:
         """All that one seed needs to go on later."""
-        credit = [self._drivers[index].snapshot()] if self._drivers else []
-        return {
+        snapshot = {
             "learner": self._one(self._learner_state, index),
             "actor": self._one(self._actor_state, index),
-            "credit": credit,
         }
+        if self._drivers:
+            snapshot["credit"] = self._drivers[index].snapshot()
+        return snapshot
 
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
         """Goes on from the snapshots of every seed."""
         self._set_states([(snapshot["learner"], snapshot["actor"]) for snapshot in snapshots])
         for driver, snapshot in zip(self._drivers, snapshots, strict=bool(self._drivers)):
-            driver.restore(snapshot["credit"][0])
+            driver.restore(snapshot["credit"])
 
     def close(self) -> None:
         """Nothing runs beside this engine."""

@@ -11,6 +11,7 @@ Termination: the game's own end; ``max_frames`` cut an episode off. Up to ``noop
 
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -19,10 +20,11 @@ import tyro
 from jaxtyping import Int
 
 from synthetic_returns.envs.host import HostEnvironments, HostStep, HostTask, draw_seed
+from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key
 from synthetic_returns.utils.checks import check_positive
 
-__all__ = ["Atari", "AtariEnvironments", "rom_of"]
+__all__ = ["Atari", "AtariEnvironments", "named", "rom_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,6 +189,18 @@ class AtariEnvironments(HostEnvironments):
         if ground is None:
             return shown
         return np.maximum(shown, np.uint8(ground)) - np.minimum(shown, np.uint8(ground))
+
+
+def named(game: str) -> Task:
+    """The task ``ale:Game``; ``ale:MsPacman`` is the ROM ms_pacman."""
+    rom = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", game).lower()
+    return Task(
+        name=f"ale:{game}",
+        description=f"the Atari game {game}",
+        environment=Atari,
+        defaults={"game": rom},
+        unscripted="nothing is known about what happens in the game",
+    )
 
 
 def rom_of(game: str) -> Any:

@@ -41,6 +41,20 @@ class Environment(TaskSpec, Generic[State]):
     def render(self, state: State) -> np.ndarray:
         """The whole scene as small ``[H, W, 3]`` uint8 pixels, one per cell, for people."""
 
+    def optimal_action(self, state: State) -> Int[Array, ""]:
+        """The action of a scripted policy that knows the hidden state: the documented optimum.
+
+        Tests compare the documented return with it, traces and picture strips show it.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no scripted policy: define optimal_action in its class."
+        )
+
+    @property
+    def has_script(self) -> bool:
+        """Whether the class defines ``optimal_action``."""
+        return type(self).optimal_action is not Environment.optimal_action
+
     def start(self, key: Key) -> tuple[Key, tuple[State, TimeStep]]:
         """Starts an episode and returns the key that starts the one after it.
 

@@ -4,7 +4,8 @@ import math
 
 from rich.table import Table
 
-from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, Task
+from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, USER_TASKS
+from synthetic_returns.envs.task import Task
 
 __all__ = ["parameters_table", "tasks_table"]
 
@@ -16,7 +17,7 @@ def tasks_table() -> Table:
     table.add_column("what to do")
     for heading in ("sees", "actions", "steps", "random", "optimal"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for task in (*TASKS.values(), *ATARI_TASKS.values()):
+    for task in (*TASKS.values(), *ATARI_TASKS.values(), *USER_TASKS.values()):
         table.add_row(
             task.name,
             task.description,

@@ -14,6 +14,7 @@ is ``Catch(runs=1, rows=10, columns=5, miss_reward=-1.0)``.
 """
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -23,9 +24,12 @@ from jaxtyping import Array, Float32, Int
 
 from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.checks import require_at_least
+from synthetic_returns.envs.credit_measure import CreditMeasure, TellsApart
+from synthetic_returns.envs.spec import EventMark
+from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key, TimeStep, first_step, next_step
 
-__all__ = ["Catch", "CatchState"]
+__all__ = ["TASKS", "Catch", "CatchState"]
 
 
 class CatchState(eqx.Module):
@@ -55,6 +59,11 @@ class Catch(Environment[CatchState]):
     miss_reward: float = 0.0
     delayed: bool = False
 
+    event_marks: ClassVar = {
+        "catch": EventMark("triangle", "green"),
+        "miss": EventMark("cross", "red"),
+    }
+
     def __post_init__(self) -> None:
         require_at_least(1, runs=self.runs, columns=self.columns)
         require_at_least(2, rows=self.rows)
@@ -78,6 +87,18 @@ class Catch(Environment[CatchState]):
     def event_names(self) -> tuple[str, ...]:
         """``catch`` or ``miss`` at a landing; ``success`` is the share of balls caught."""
         return ("success", "catch", "miss")
+
+    @property
+    def credit_measure(self) -> CreditMeasure | None:
+        """Landings are what counts; what pays at once needs no credit."""
+        if not self.delayed:
+            return None
+        return TellsApart(
+            question="c tells caught from missed landings",
+            good=("catch", "caught"),
+            bad=("miss", "missed"),
+            required=0.99,
+        )
 
     def reset(self, key: Key) -> tuple[CatchState, TimeStep]:
         """Draws the column of every ball of the episode."""
@@ -106,6 +127,11 @@ class Catch(Environment[CatchState]):
             events={"success": caught / self.runs, "catch": caught, "miss": missed},
         )
 
+    def optimal_action(self, state: CatchState) -> Int[Array, ""]:
+        """Follows the ball."""
+        _, column = self.ball(state.time, state.columns)
+        return jnp.sign(column - state.paddle) + 1
+
     def render(self, state: CatchState) -> np.ndarray:
         """The board with the paddle (blue), the falling ball (white) and the landed one.
 
@@ -132,3 +158,29 @@ class Catch(Environment[CatchState]):
         paddle = (self.rows - 1) * self.columns + state.paddle
         lit = (cells == row * self.columns + column) | (cells == paddle)
         return lit.astype(jnp.float32).reshape(self.observation_shape)
+
+
+_EVENTS = {
+    "success": "share of the balls caught",
+    "catch": "a ball was caught",
+    "miss": "a ball was missed",
+}
+TASKS = (
+    Task(
+        name="catch",
+        description="catch falling balls, each pays at once",
+        environment=Catch,
+        random_return=2.857,
+        optimal_return=20.0,
+        events=_EVENTS,
+    ),
+    Task(
+        name="catch-delayed",
+        description="catch falling balls, all pay at the end",
+        environment=Catch,
+        random_return=2.857,
+        optimal_return=20.0,
+        events=_EVENTS,
+        defaults={"delayed": True},
+    ),
+)

@@ -13,6 +13,7 @@ Termination: the agent starts in the centre and makes ``free_moves`` moves, any 
 """
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -22,9 +23,11 @@ from jaxtyping import Array, Bool, Float32, Int
 
 from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.checks import require, require_at_least
+from synthetic_returns.envs.spec import EventMark, FewStates
+from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key, TimeStep, first_step, next_step
 
-__all__ = ["Chain", "ChainState"]
+__all__ = ["TASKS", "Chain", "ChainState"]
 
 
 class ChainState(eqx.Module):
@@ -49,6 +52,8 @@ class Chain(Environment[ChainState]):
     length: int = 17
     trigger: int = 7
     free_moves: int = 8
+
+    event_marks: ClassVar = {"trigger": EventMark("diamond", "gold")}
 
     def __post_init__(self) -> None:
         require_at_least(3, length=self.length)
@@ -88,6 +93,17 @@ class Chain(Environment[ChainState]):
         """``trigger`` on the first visit; ``success`` when it pays."""
         return ("success", "trigger")
 
+    @property
+    def few_states(self) -> FewStates:
+        """A one-hot code for each cell, named by its distance from the centre, and the outcome."""
+        centre = self.length // 2
+        cells = (f"{cell - centre:+d}" if cell != centre else "0" for cell in range(self.length))
+        return FewStates(
+            labels=(*cells, "end"),
+            observations=np.eye(self.length + 1, dtype=np.float32),
+            decisive=centre + self.trigger,
+        )
+
     def reset(self, key: Key) -> tuple[ChainState, TimeStep]:
         """Puts the agent in the centre; nothing is random."""
         del key
@@ -112,6 +128,11 @@ class Chain(Environment[ChainState]):
             events={"success": reward, "trigger": visit.astype(jnp.float32)},
         )
 
+    def optimal_action(self, state: ChainState) -> Int[Array, ""]:
+        """Walks to the trigger."""
+        del state
+        return jnp.int32(1)
+
     def render(self, state: ChainState) -> np.ndarray:
         """The chain as a row with the agent (blue) and the trigger (green).
 
@@ -130,3 +151,15 @@ class Chain(Environment[ChainState]):
     def _observe(self, state: ChainState) -> Float32[Array, "codes"]:
         code = jnp.where(state.time <= self.free_moves, state.position, self.length)
         return jax.nn.one_hot(code, self.length + 1, dtype=jnp.float32)
+
+
+TASKS = (
+    Task(
+        name="chain",
+        description="visit a trigger state; it pays after an infinite delay",
+        environment=Chain,
+        random_return=0.0078,
+        optimal_return=1.0,
+        events={"success": "the outcome paid", "trigger": "the trigger was visited"},
+    ),
+)

@@ -17,10 +17,11 @@ import tyro
 from jaxtyping import Int
 
 from synthetic_returns.envs.host import HostEnvironments, HostStep, HostTask, draw_seed
+from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key
 from synthetic_returns.utils.checks import check_positive
 
-__all__ = ["GymnasiumEnvironments", "GymnasiumTask"]
+__all__ = ["GymnasiumEnvironments", "GymnasiumTask", "named"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,6 +149,17 @@ class GymnasiumEnvironments(HostEnvironments):
 
     def _observation(self, observation: Any) -> np.ndarray:
         return np.array(observation, self._dtype)
+
+
+def named(env_id: str) -> Task:
+    """The task ``gym:ID``."""
+    return Task(
+        name=f"gym:{env_id}",
+        description=f"the Gymnasium environment {env_id}",
+        environment=GymnasiumTask,
+        defaults={"env_id": env_id},
+        unscripted="nothing is known about what happens there",
+    )
 
 
 @functools.cache

@@ -1,9 +1,9 @@
 """Key-to-Door: a key taken in the first room opens a door in the third, apples in between.
 
 Observation: the ``[5, 5, 3]`` colours of the cells around the agent (or the whole map, ``[7, 11,
-  3]``, with ``view="full"``): floor white, walls black, agent blue, keys yellow and red, apples
-  green, door purple. On the one step on which a key is taken, the agent's own cell lights up in
-  the key's colour; after that nothing shows whether the agent has a key.
+  3]``, with ``view="full"``): floor white, walls black, agent blue, apples green, door purple, keys
+  yellow, red, cyan and orange. On the one step on which a key is taken, the agent's own cell
+  lights up in the key's colour; after that nothing shows whether the agent has a key.
 Actions: 0 up, 1 down, 2 left, 3 right; walls and the locked door stop the agent.
 Reward: ``apple_reward`` for an apple, ``door_reward`` for opening the door, which needs the key.
   Variants add ``door_step_reward`` on every step of the third phase that leaves the door closed,
@@ -14,9 +14,17 @@ Termination: ``key_steps`` steps in the key room (two chambers, the agent in the
   ``apple_return_steps`` after it was taken, and ``door_steps`` in the door room; the episode ends
   with them, or as soon as the door opens. The last move of a phase counts; the agent then finds
   itself at the entrance of the next room.
+
+A chain is a ladder of difficulty beyond the paper: with ``keys`` keys, an apple room and a door
+room follow for each of them, and the first decision that matters lies ``keys`` apple rooms before
+the one reward that depends on it. The key of the first room is yellow; behind the doors lie the
+red, the cyan and the orange one. Opening a door but the last takes the key behind it and changes
+nothing else: the door looks as before and the phase takes its full time, so that neither gives the
+key away. Only the last door pays and ends the episode.
 """
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -25,17 +33,23 @@ from jaxtyping import Array, Float32, Int
 
 from synthetic_returns.envs import rooms
 from synthetic_returns.envs.base import Environment
-from synthetic_returns.envs.checks import require_at_least
+from synthetic_returns.envs.checks import require, require_at_least
+from synthetic_returns.envs.credit_measure import CreditMeasure, PeakOnEvent
+from synthetic_returns.envs.spec import EventMark, Phases
+from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key, TimeStep, first_step, next_step
 
-__all__ = ["KeyToDoor", "KeyToDoorState"]
+__all__ = ["TASKS", "KeyToDoor", "KeyToDoorState"]
+
+KEY_COLOURS = (rooms.YELLOW, rooms.RED, rooms.CYAN, rooms.ORANGE)  # of a chain, in order
 
 
 class KeyToDoorState(eqx.Module):
     """The agent, what it holds, and what lies in the rooms.
 
     Attributes:
-      held: the colour of the key that the agent has, 0 for none.
+      keys: where the keys of the first room lie.
+      held: the colour of the newest key that the agent has, 0 for none.
       light: the colour of the key taken on the last step, 0 for none.
       apples: the time since when an apple lies on each cell.
     """
@@ -50,22 +64,24 @@ class KeyToDoorState(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class KeyToDoor(Environment[KeyToDoorState]):
-    """The Key-to-Door task and, through its rewards, the paper's two variants.
+    """The Key-to-Door task, through its rewards the paper's two variants, and chains of doors.
 
     Attributes:
+      keys: keys to take one after the other, and doors to open with them: 1 to 4.
       key_steps: length of the first phase.
-      distractor_steps: length of the second phase.
-      door_steps: largest length of the third phase.
-      apples: apples in the second phase, on random cells of 22.
+      distractor_steps: length of each phase in the apple room.
+      door_steps: length of each phase in front of a door, the largest one for the last.
+      apples: apples in the apple room, on random cells of 22.
       apple_reward: reward of each apple.
       apple_return_steps: after how many steps a taken apple is back.
-      door_reward: reward of opening the door with the yellow key.
-      red_key_reward: reward of opening the door with the red key; None for no red key.
+      door_reward: reward of opening the last door with the right key.
+      red_key_reward: reward of opening the door with a red key instead; None for no such key.
       closed_reward: reward of the last step if the door stayed closed.
       door_step_reward: reward of every step of the third phase that leaves the door closed.
       view: "crop", the 5 x 5 cells around the agent, or "full", the whole room.
     """
 
+    keys: int = 1
     key_steps: int = 15
     distractor_steps: int = 60
     door_steps: int = 10
@@ -78,9 +94,29 @@ class KeyToDoor(Environment[KeyToDoorState]):
     door_step_reward: float = 0.0
     view: rooms.View = "crop"
 
+    event_marks: ClassVar = {
+        "key": EventMark("diamond", "gold"),
+        "yellow_key": EventMark("diamond", "gold"),
+        "red_key": EventMark("diamond", "red"),
+        "apple": EventMark("circle", "green"),
+        "door": EventMark("square", "purple"),
+    }
+
     def __post_init__(self) -> None:
+        require_at_least(1, keys=self.keys)
+        require(
+            self.keys <= len(KEY_COLOURS),
+            f"keys={self.keys} are too many: use 1 to {len(KEY_COLOURS)}.",
+        )
+        variant = (self.red_key_reward, self.closed_reward, self.door_step_reward)
+        require(
+            self.keys == 1 or variant == (None, 0, 0),
+            f"keys={self.keys} is a chain of doors, of which only the last one pays: "
+            "red_key_reward, closed_reward and door_step_reward are for keys=1.",
+        )
         require_at_least(1, key_steps=self.key_steps, apple_return_steps=self.apple_return_steps)
-        require_at_least(0, distractor_steps=self.distractor_steps)
+        # Without apples between them, the agent would never leave one door for the next.
+        require_at_least(0 if self.keys == 1 else 1, distractor_steps=self.distractor_steps)
         require_at_least(2, door_steps=self.door_steps)
         rooms.check(self.apples, self.view)
 
@@ -96,18 +132,44 @@ class KeyToDoor(Environment[KeyToDoorState]):
 
     @property
     def episode_steps(self) -> int:
-        """All three phases."""
-        return self.key_steps + self.distractor_steps + self.door_steps
+        """The key room, then an apple room and a door room for each key."""
+        return self.key_steps + self.keys * (self.distractor_steps + self.door_steps)
 
     @property
     def event_names(self) -> tuple[str, ...]:
-        """Keys taken by colour, apples, door; ``success`` is opening it with the best key."""
-        keys = ("key",) if self.red_key_reward is None else ("yellow_key", "red_key")
+        """Keys by colour or number, apples, last door; ``success``: opened with the best key."""
+        if self.keys > 1:
+            keys = tuple(f"key_{number + 1}" for number in range(self.keys))
+        else:
+            keys = ("key",) if self.red_key_reward is None else ("yellow_key", "red_key")
         return ("success", *keys, "apple", "door")
 
+    @property
+    def phases(self) -> Phases:
+        """The rooms."""
+        found: list[tuple[str, int]] = [("key room", 0)]
+        for door in range(self.keys):
+            start = self.key_steps + door * (self.distractor_steps + self.door_steps)
+            name = "door room" if self.keys == 1 else f"door {door + 1}"
+            found += [("apple room", start), (name, start + self.distractor_steps)]
+        return tuple(found)
+
+    @property
+    def credit_measure(self) -> CreditMeasure | None:
+        """The key should earn the most of phase one; of several keys no single one has to."""
+        if "key" not in self.event_names:
+            return None
+        return PeakOnEvent(
+            question="the largest synthetic return of phase one is on the step that takes the key",
+            event="key",
+            # The state arrived in earns the credit, so the last move of phase one counts.
+            within=self.key_steps + 1,
+            required=0.95,
+        )
+
     def reset(self, key: Key) -> tuple[KeyToDoorState, TimeStep]:
-        """Places the agent, the keys and the apples."""
-        start, keys, apples = rooms.furnish(key, len(self._colours), self.apples)
+        """Places the agent, the keys of the first room and the apples."""
+        start, keys, apples = rooms.furnish(key, len(self._first_colours), self.apples)
         state = KeyToDoorState(
             time=jnp.int32(0),
             position=start,
@@ -122,30 +184,33 @@ class KeyToDoor(Environment[KeyToDoorState]):
         self, state: KeyToDoorState, action: Int[Array, ""]
     ) -> tuple[KeyToDoorState, TimeStep]:
         """Walks, takes what lies there, opens the door, and moves on to the next room."""
-        room = self.room(state.time)
+        room, door = self.place(state.time)
         time = state.time + 1
-        position = rooms.walk(room, state.position, action, can_open=state.held > 0)
-
-        light = jnp.int32(0)
-        for colour, place in zip(self._colours, state.keys, strict=True):
-            takes = (room == rooms.KEY_ROOM) & (state.held == 0) & rooms.is_at(position, place)
-            light = jnp.where(takes, colour, light)
-        apples, ate = rooms.take_apple(state.apples, position, time, self.apple_return_steps)
-        ate = ate & (room == rooms.APPLE_ROOM)
+        needed = rooms.YELLOW + door - 1  # a red key opens the first door as well
+        position = rooms.walk(room, state.position, action, can_open=state.held >= needed)
         in_door_room = room == rooms.DOOR_ROOM
         opened = in_door_room & rooms.is_at(position, rooms.DOOR_CELL)
-        last = opened | (time == self.episode_steps)
+        wins = opened & (door == self.keys)
+        last = wins | (time == self.episode_steps)
 
-        has_red = state.held == rooms.RED
-        door_reward = jnp.where(has_red, self.red_key_reward or 0.0, self.door_reward)
+        # A key of the first room, or the one behind a door, which only the newest key gives.
+        light = jnp.where(opened & ~wins & (state.held == needed), state.held + 1, 0)
+        for colour, place in zip(self._first_colours, state.keys, strict=True):
+            found = (room == rooms.KEY_ROOM) & (state.held == 0) & rooms.is_at(position, place)
+            light = jnp.where(found, colour, light)
+        apples, ate = rooms.take_apple(state.apples, position, time, self.apple_return_steps)
+        ate = ate & (room == rooms.APPLE_ROOM)
+
+        has_best = state.held == KEY_COLOURS[self.keys - 1]
+        door_reward = jnp.where(has_best, self.door_reward, self.red_key_reward or 0.0)
         reward = (
             jnp.where(ate, self.apple_reward, 0.0)
-            + jnp.where(opened, door_reward, 0.0)
-            + jnp.where(last & ~opened, self.closed_reward, 0.0)
+            + jnp.where(wins, door_reward, 0.0)
+            + jnp.where(last & ~wins, self.closed_reward, 0.0)
             + jnp.where(in_door_room & ~opened, self.door_step_reward, 0.0)
         )
 
-        next_room = self.room(time)
+        next_room, _ = self.place(time)
         state = KeyToDoorState(
             time=time,
             position=jnp.where(
@@ -157,7 +222,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
             apples=jnp.where(ate, apples, state.apples),
         )
         takes_each = [light == colour for colour in self._colours]
-        happened = (opened & ~has_red, *takes_each, ate, opened)
+        happened = (wins & has_best, *takes_each, ate, wins)
         return state, next_step(
             self._observe(state),
             reward,
@@ -169,25 +234,47 @@ class KeyToDoor(Environment[KeyToDoorState]):
             },
         )
 
+    def optimal_action(self, state: KeyToDoorState) -> Int[Array, ""]:
+        """Takes the yellow key, then, in turns, the nearest apples and the doors."""
+        room, _ = self.place(state.time)
+        best_key, *other_keys = state.keys
+        apple = rooms.best_apple(state.position, state.apples - state.time)
+        targets = jnp.stack([best_key, apple, jnp.asarray(rooms.DOOR_CELL)])
+        free = jnp.asarray(rooms.GROUND)[room] != rooms.WALL
+        for place in other_keys:
+            free = free & ~(rooms.at(place) & (room == rooms.KEY_ROOM))
+        return rooms.move_towards(targets[room], state.position, free)
+
     def render(self, state: KeyToDoorState) -> np.ndarray:
-        """The whole room in the colours of the observation, and the key that the agent has."""
+        """The whole room in the colours of the observation, and the newest key of the agent."""
         return rooms.to_pixels(self._draw(state), int(state.held))
+
+    def place(self, time: Int[Array, ""]) -> tuple[Int[Array, ""], Int[Array, ""]]:
+        """The room at this time, and the number of the door that is next, 0 in the key room."""
+        since = time - self.key_steps
+        round_steps = self.distractor_steps + self.door_steps
+        # The frame after the last step still shows the last door.
+        door = jnp.minimum(since // round_steps + 1, self.keys)
+        in_door_room = since - (door - 1) * round_steps >= self.distractor_steps
+        room = jnp.where(in_door_room, rooms.DOOR_ROOM, rooms.APPLE_ROOM)
+        in_key_room = since < 0
+        return jnp.where(in_key_room, rooms.KEY_ROOM, room), jnp.where(in_key_room, 0, door)
+
+    @property
+    def _first_colours(self) -> tuple[int, ...]:
+        """The keys of the first room."""
+        return (rooms.YELLOW,) if self.red_key_reward is None else (rooms.YELLOW, rooms.RED)
 
     @property
     def _colours(self) -> tuple[int, ...]:
-        return (rooms.YELLOW,) if self.red_key_reward is None else (rooms.YELLOW, rooms.RED)
-
-    def room(self, time: Int[Array, ""]) -> Int[Array, ""]:
-        """The room at this time."""
-        in_second = time >= self.key_steps
-        in_third = time >= self.key_steps + self.distractor_steps
-        return in_second.astype(jnp.int32) + in_third.astype(jnp.int32)
+        """All keys, in the order of their events."""
+        return KEY_COLOURS[: self.keys] if self.keys > 1 else self._first_colours
 
     def _draw(self, state: KeyToDoorState) -> rooms.Board:
         return rooms.draw(
-            self.room(state.time),
+            self.place(state.time)[0],
             state.position,
-            dict(zip(self._colours, state.keys, strict=True)),
+            dict(zip(self._first_colours, state.keys, strict=True)),
             state.apples <= state.time,
             keys_visible=state.held == 0,
             light=state.light,
@@ -195,3 +282,60 @@ class KeyToDoor(Environment[KeyToDoorState]):
 
     def _observe(self, state: KeyToDoorState) -> Float32[Array, "rows columns 3"]:
         return rooms.look(self._draw(state), state.position, self.view)
+
+
+_EVENTS = {
+    "success": "the door was opened",
+    "key": "the key was taken",
+    "apple": "an apple was taken",
+    "door": "the door was opened",
+}
+TASKS = (
+    Task(
+        name="key-to-door",
+        description="take a key, collect apples, then open a door that needs the key",
+        environment=KeyToDoor,
+        random_return=5.68,
+        optimal_return=27.7,
+        events=_EVENTS,
+    ),
+    Task(
+        name="key-to-door-no-reward",
+        description="the door pays nothing, but every step in front of it costs 1",
+        environment=KeyToDoor,
+        random_return=-6.99,
+        optimal_return=10.6,
+        events=_EVENTS,
+        defaults={"door_reward": 0.0, "door_step_reward": -1.0, "distractor_steps": 30},
+    ),
+    Task(
+        name="key-to-door-two-keys",
+        description="the door costs 1 with the yellow key, 2 with the red one, 5 if closed",
+        environment=KeyToDoor,
+        random_return=0.70,
+        optimal_return=21.7,
+        events={
+            "success": "the door was opened with the yellow key",
+            "yellow_key": "the yellow key was taken",
+            "red_key": "the red key was taken",
+            "apple": "an apple was taken",
+            "door": "the door was opened",
+        },
+        defaults={"door_reward": -1.0, "red_key_reward": -2.0, "closed_reward": -5.0},
+    ),
+    Task(
+        name="key-to-door-chained",
+        description="each door gives the key to the next, only the last one pays",
+        environment=KeyToDoor,
+        random_return=5.77,
+        optimal_return=28.1,
+        events={
+            "success": "the last door was opened",
+            "key_1": "the key of the first room was taken",
+            "key_2": "the key behind the first door was taken; key_3 and key_4 likewise",
+            "apple": "an apple was taken",
+            "door": "the last door was opened",
+        },
+        defaults={"keys": 2, "distractor_steps": 30},
+    ),
+)

@@ -15,9 +15,10 @@ import tyro
 
 from synthetic_returns.envs.atari import Atari, AtariEnvironments
 from synthetic_returns.envs.host import HostEnvironments, draw_seed
+from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key
 
-__all__ = ["Pong", "PongEnvironments"]
+__all__ = ["TASKS", "Pong", "PongEnvironments"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,3 +68,20 @@ class PongEnvironments(AtariEnvironments):
             "point": np.maximum(reward, 0),
             "point_lost": np.maximum(-reward, 0),
         }
+
+
+TASKS = (
+    Task(
+        name="pong",
+        description="Atari: the first to 21 points wins",
+        environment=Pong,
+        random_return=-20.7,
+        optimal_return=21.0,
+        unscripted="nobody has written one that reads the frames",
+        events={
+            "success": "the game was won",
+            "point": "a point was won",
+            "point_lost": "a point was lost",
+        },
+    ),
+)

@@ -53,7 +53,8 @@ CROP = 2 * SIGHT + 1
 
 # What a cell can show, and its colour. The floor is white and the walls are black because of the
 # baseline: on a black floor a yellow key differs from it as a green apple does, and an agent that
-# has learned to pick apples picks the key too, without any credit for it.
+# has learned to pick apples picks the key too, without any credit for it. Keys are numbered in the
+# order in which a chain of doors needs them.
 FLOOR, WALL, AGENT, APPLE, DOOR, YELLOW, RED, CYAN, ORANGE = range(9)
 COLOURS = np.array(
     [
@@ -72,6 +73,7 @@ COLOURS = np.array(
 
 MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)  # up, down, left, right
 NEVER = np.iinfo(np.int32).max
+_LONGEST_WAY = 20  # at least the longest shortest way through any room
 
 View = Literal["crop", "full"]
 Position = Int[Array, "2"]
@@ -151,6 +153,37 @@ def take_apple(
     """Takes the apple under the agent, if there is one; it is back ``return_steps`` later."""
     taken = at(position) & (apples <= time)
     return jnp.where(taken, time + return_steps, apples), jnp.any(taken)
+
+
+def best_apple(position: Position, waits: Board) -> Position:
+    """Among the apples that can be had first, the nearest.
+
+    Args:
+      position: where the agent is.
+      waits: for each cell, the steps until an apple lies there; not positive if one does now.
+    """
+    steps = jnp.sum(jnp.abs(jnp.asarray(APPLE_CELLS) - position[None]), axis=1)
+    # To take an apple again where the agent stands, it has to step aside and come back.
+    steps = jnp.where(steps == 0, 2, steps)
+    arrival = jnp.maximum(steps, waits[APPLE_CELLS[:, 0], APPLE_CELLS[:, 1]])
+    return jnp.asarray(APPLE_CELLS)[jnp.lexsort((steps, arrival))[0]]
+
+
+def move_towards(
+    target: Position, position: Position, free: Bool[Array, "height width"]
+) -> Int[Array, ""]:
+    """The first action of a shortest way over free cells."""
+    far = free.size
+
+    def spread(_, distances):
+        neighbours = [jnp.roll(distances, tuple(move), (0, 1)) for move in MOVES]
+        through = jnp.minimum(jnp.min(jnp.stack(neighbours), axis=0) + 1, far)
+        return jnp.where(free, jnp.minimum(distances, through), far)
+
+    start = jnp.where(at(target), 0, far)
+    distances = jax.lax.fori_loop(0, _LONGEST_WAY, spread, start)
+    reached = position[None] + jnp.asarray(MOVES)
+    return jnp.argmin(distances[reached[:, 0], reached[:, 1]]).astype(jnp.int32)
 
 
 def draw(

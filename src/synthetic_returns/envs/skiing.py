@@ -13,16 +13,18 @@ Termination: the finish. The game's clock stops at five minutes: such an episode
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import tyro
 
 from synthetic_returns.envs.atari import Atari, AtariEnvironments
 from synthetic_returns.envs.host import HostEnvironments, draw_seed
+from synthetic_returns.envs.spec import EventMark
+from synthetic_returns.envs.task import UNKNOWN, Task
 from synthetic_returns.types import Key
 
-__all__ = ["GATES", "PENALTY", "Skiing", "SkiingEnvironments"]
+__all__ = ["GATES", "PENALTY", "TASKS", "Skiing", "SkiingEnvironments"]
 
 GATES = 20
 PENALTY = 500  # points for a gate that was missed
@@ -52,6 +54,8 @@ class Skiing(Atari):
     """The grey of snow, which is shown as 0."""
     max_frames: int = 18_200
     """Frames after which an episode is cut off; the game stops at 18,000 by itself."""
+
+    event_marks: ClassVar = {"gate": EventMark("square", "blue")}
 
     @property
     def event_names(self) -> tuple[str, ...]:
@@ -114,3 +118,21 @@ class SkiingEnvironments(AtariEnvironments):
 def _seconds(reward: np.ndarray) -> np.ndarray:
     """The time of a step: its reward without the penalty, which is in whole gates."""
     return (-reward % PENALTY) / 100
+
+
+TASKS = (
+    Task(
+        name="skiing",
+        description="Atari: pass 20 gates; those missed are paid at the end",
+        environment=Skiing,
+        random_return=-17_098.1,
+        optimal_return=UNKNOWN,
+        unscripted="nobody has written one that reads the frames",
+        events={
+            "success": "share of the gates passed",
+            "gate": "a gate was passed",
+            "gates_missed": "gates missed, counted at the end",
+            "seconds": "the time of the race, counted at the end",
+        },
+    ),
+)

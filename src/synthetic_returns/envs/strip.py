@@ -1,7 +1,6 @@
 """A picture strip: the frames of one episode, with what happened under each of them."""
 
 import collections
-import functools
 import math
 import pathlib
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.pictures import enlarge
 from synthetic_returns.envs.registry import find_task
-from synthetic_returns.envs.scripted import optimal_action
 from synthetic_returns.types import TimeStep
 
 __all__ = ["draw_strip"]
@@ -40,7 +38,13 @@ def draw_strip(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    env = find_task(name).make(**parameters)
+    task = find_task(name)
+    env = task.make(**parameters)
+    if not env.has_script:
+        raise ValueError(
+            f"{name} has no scripted policy to draw: {task.unscripted}. `view` shows the episodes "
+            "of a trained agent."
+        )
     episode = _play(env, seed)
     pictures = [enlarge(env.render(state), width=220) for state, _ in episode]
     happened = [_tell(timestep) for _, timestep in episode]
@@ -52,7 +56,7 @@ def draw_strip(
     side = _WIDTH / columns
     figure = Figure(figsize=(_WIDTH, rows * (side * height / width + 0.45) + 0.5), dpi=100)
     FigureCanvasAgg(figure)
-    figure.suptitle(f"{name}: {find_task(name).description}", fontsize=10)
+    figure.suptitle(f"{name}: {task.description}", fontsize=10)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis in axes:
         axis.set_axis_off()
@@ -74,7 +78,7 @@ def draw_strip(
 
 def _play(env: Environment, seed: int) -> list[tuple[Any, TimeStep]]:
     """States and steps of one episode under the scripted policy."""
-    act = jax.jit(functools.partial(optimal_action, env))
+    act = jax.jit(env.optimal_action)
     step = jax.jit(env.step)
     _, (state, timestep) = env.start(jax.random.key(seed))
     episode = [(state, timestep)]

@@ -14,6 +14,7 @@ Termination: after ``length`` steps.
 """
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -23,9 +24,11 @@ from jaxtyping import Array, Bool, Float32, Int
 
 from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.checks import require_at_least
+from synthetic_returns.envs.spec import EventMark
+from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key, TimeStep, first_step, next_step
 
-__all__ = ["Umbrella", "UmbrellaState"]
+__all__ = ["TASKS", "Umbrella", "UmbrellaState"]
 
 
 class UmbrellaState(eqx.Module):
@@ -50,6 +53,8 @@ class Umbrella(Environment[UmbrellaState]):
     length: int = 20
     distractors: int = 20
     noise_reward: float = 1.0
+
+    event_marks: ClassVar = {"umbrella": EventMark("triangle", "blue")}
 
     def __post_init__(self) -> None:
         require_at_least(1, length=self.length)
@@ -102,6 +107,10 @@ class Umbrella(Environment[UmbrellaState]):
             },
         )
 
+    def optimal_action(self, state: UmbrellaState) -> Int[Array, ""]:
+        """Believes the forecast."""
+        return state.rain.astype(jnp.int32)
+
     def render(self, state: UmbrellaState) -> np.ndarray:
         """Above, the sky: blue for rain, yellow for sun; in the middle the walk so far.
 
@@ -130,3 +139,15 @@ class Umbrella(Environment[UmbrellaState]):
             [state.rain.astype(jnp.float32), state.umbrella.astype(jnp.float32), ahead]
         )
         return jnp.concatenate([known, flips])
+
+
+TASKS = (
+    Task(
+        name="umbrella",
+        description="one decision, random rewards and observations, then its consequence",
+        environment=Umbrella,
+        random_return=0.0,
+        optimal_return=1.0,
+        events={"success": "the decision was right", "umbrella": "the umbrella was taken"},
+    ),
+)

@@ -5,7 +5,6 @@ import io
 
 from PIL import Image
 
-from synthetic_returns.envs.phases import phases
 from synthetic_returns.report.run_record import RunRecord
 from synthetic_returns.training.traces import read_traces
 from synthetic_returns.viewer.main_line import main_line
@@ -26,7 +25,7 @@ def example_episode(record: RunRecord) -> Markup | None:
     if not traces:
         return None
     trace = traces[-1]
-    recording = Recording.from_trace(trace, phases(record.config.task))
+    recording = Recording.from_trace(trace, record.config.task)
     caption = (
         f"One episode after {trace.step:,} steps of training, seed {record.config.seed}, return "
         f"{recording.total:.3g}."

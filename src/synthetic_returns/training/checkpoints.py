@@ -100,13 +100,16 @@ class Checkpoints:
             if other not in earlier[-self.keep :]:
                 self._discard(other)
 
-    def restore(self, template: Any, step: int | None = None) -> tuple[int, Any]:
+    def restore(
+        self, template: Any, step: int | None = None, *, part: bool = False
+    ) -> tuple[int, Any]:
         """Reads a state back.
 
         Args:
           template: a state with the structure, shapes and types of the saved one, for instance a
             freshly initialised one; it is not changed.
           step: which checkpoint; the newest by default.
+          part: whether the template may be a part of what was saved, and the rest is left alone.
 
         Returns:
           The step and the state; jax arrays are on the default device.
@@ -114,7 +117,10 @@ class Checkpoints:
         step = self._existing_step(step)
         leaves = _saved_leaves(template)
         manifest = self._read_manifest(step)
-        self._check_same_structure(step, leaves, manifest["leaves"])
+        described = manifest["leaves"]
+        if part:
+            described = {name: x for name, x in described.items() if name in leaves}
+        self._check_same_structure(step, leaves, described)
         self._check_undamaged(step, manifest["files"])
         with _orbax() as ocp, contextlib.closing(_checkpointer(ocp)) as checkpointer:
             source = self._step_path(step).absolute() / _ARRAYS

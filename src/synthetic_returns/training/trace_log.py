@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from synthetic_returns.config import Config
-from synthetic_returns.envs.phases import phases
 from synthetic_returns.training.metrics import MetricsWriter
 from synthetic_returns.training.traces import drift, read_traces
 from synthetic_returns.viewer.recording import Recording
@@ -19,7 +18,7 @@ def show_traces(writer: MetricsWriter, config: Config, run: Path) -> None:
         if not traces or traces[-1].explanation.credit is None:
             continue
         newest = traces[-1]
-        picture = draw_trace_picture(Recording.from_trace(newest, phases(config.task)))
+        picture = draw_trace_picture(Recording.from_trace(newest, config.task))
         writer.image(newest.step, f"example_episode/{name}", picture)
         if scripted and len(traces) > 1:
             writer.show(newest.step, {"credit/drift": drift(traces[-2], newest)})

@@ -7,7 +7,6 @@ find them yet. Nothing random is shared with training: recording changes no resu
 """
 
 import dataclasses
-import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Int
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.impala.learner import Agent
-from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.credit.model import Credit, Played, explain
 from synthetic_returns.envs.base import Environment, VectorEnvironment
-from synthetic_returns.envs.scripted import optimal_action
-from synthetic_returns.training.explanation import explain, pad_time
-from synthetic_returns.types import Key, TimeStep
+from synthetic_returns.envs.spec import TaskSpec
+from synthetic_returns.types import Key, TimeStep, Trajectory
 
 __all__ = ["Trace", "TraceRecorder", "drift", "read_traces", "trace_points"]
 
@@ -159,78 +157,75 @@ def drift(before: Trace, after: Trace) -> float:
 
 
 class TraceRecorder:
-    """Plays and explains the example episodes of one configuration."""
+    """Plays and explains the example episodes of one task."""
 
-    def __init__(self, config: Config):
+    def __init__(self, task: TaskSpec):
         """Compiles nothing yet; the first recording does."""
-        self._config = config
+        self._task = task
         self._record = eqx.filter_jit(self._play_and_explain)
-        self._explain = eqx.filter_jit(functools.partial(explain, config))
+        self._explain = eqx.filter_jit(explain)
 
-    def record(
-        self, run: Path, step: int, seed: int, agent: Agent, credit: EpisodicState | None
-    ) -> None:
+    def record(self, run: Path, step: int, seed: int, agent: Agent, credit: Credit | None) -> None:
         """Writes the traces of this moment into a run directory.
 
         Args:
           run: the run directory.
           step: environment steps of training so far.
           seed: the seed of the run; all its traces start from the same states.
-          agent: plays, and explains if its own model is trained (credit: unroll).
-          credit: explains if it is trained on whole episodes (credit: episodic).
+          agent: plays.
+          credit: explains, if there is any.
         """
         key = jax.random.key(SEED_OFFSET + seed)
-        is_jax = isinstance(self._config.task, Environment)
-        record = self._record if is_jax else self._record_on_host
+        record = self._record if isinstance(self._task, Environment) else self._record_on_host
         for suffix, episode in record(agent, credit, key).items():
             _cut(step, *episode).save(run / "traces" / f"{step}{suffix}.npz")
 
-    def _record_on_host(self, agent: Agent, credit: EpisodicState | None, key: Key):
+    def _record_on_host(self, agent: Agent, credit: Credit | None, key: Key):
         """The same for environments that cannot be compiled; nobody has scripted these."""
-        played = play_episodes(self._config.task, agent.network, EPISODES, key)
-        timestep = pad_time(_best(played), self._config.task.episode_steps + 1)
-        return {AGENT: (timestep, self._explain(agent, credit, timestep))}
+        played = _best(play_episodes(self._task, agent.network, EPISODES, key))
+        return {AGENT: (played.timestep, self._explain(credit, played))}
 
-    def _play_and_explain(self, agent: Agent, credit: EpisodicState | None, key: Key):
+    def _play_and_explain(self, agent: Agent, credit: Credit | None, key: Key):
         """The longest possible episode of each player, with its explanation."""
-        env = self._config.task
-        played = {AGENT: _play(env, agent, key)}
-        if _has_script(env):
-            played[SCRIPTED] = _play_script(env, key)
-        return {
-            suffix: (timestep, explain(self._config, agent, credit, timestep))
-            for suffix, timestep in played.items()
-        }
+        env: Any = self._task
+        explained = _play(env, agent, key)
+        episodes = {AGENT: (explained.timestep, explain(credit, explained))}
+        if env.has_script:
+            timestep, action = _play_script(env, key)
+            explanation = credit.explain(Played(timestep, action)) if credit else Explanation()
+            episodes[SCRIPTED] = (timestep, explanation)
+        return episodes
 
 
-def _play(env: Environment, agent: Agent, key: Key) -> TimeStep:
+def _play(env: Environment, agent: Agent, key: Key) -> Trajectory:
     """The best of a few episodes: one in which nothing happens would show nothing."""
     vector = VectorEnvironment(env)
     start = actor.start(vector, agent.network, EPISODES, key)
     _, trajectory = actor.unroll(vector, agent.network, start, env.episode_steps)
-    return _best(trajectory.timestep)
+    return _best(trajectory)
 
 
-def _best(timestep: TimeStep) -> TimeStep:
+def _best(played: Trajectory) -> Trajectory:
     """The column whose first episode has the largest return."""
+    timestep = played.timestep
     ended = jnp.cumsum(timestep.last, axis=0) > 0
     reward = jnp.where(ended & ~timestep.last, 0, timestep.reward)  # of the first episode
     best = jnp.argmax(jnp.sum(reward, axis=0))
-    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, best, 1, axis=1), timestep)
+    columns = dataclasses.replace(played, core=None)
+    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, best, 1, axis=1), columns)
 
 
-def _has_script(env: Environment) -> bool:
-    return optimal_action.dispatch(type(env)) is not optimal_action.dispatch(object)
-
-
-def _play_script(env: Environment, key: Key) -> TimeStep:
+def _play_script(env: Environment, key: Key) -> tuple[TimeStep, Int[Array, "time 1"]]:
     _, (state, first) = env.start(key)
 
     def step(state, _):
-        return env.step(state, optimal_action(env, state))
+        action = env.optimal_action(state)
+        state, timestep = env.step(state, action)
+        return state, (timestep, action)
 
-    _, later = jax.lax.scan(step, state, length=env.episode_steps)
-    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b])[:, None], first, later)
+    _, (later, action) = jax.lax.scan(step, state, length=env.episode_steps)
+    timestep = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b])[:, None], first, later)
+    return timestep, action[:, None]
 
 
 def _cut(step: int, timestep: TimeStep, explanation: Explanation) -> Trace:

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from synthetic_returns.acting.evaluation import evaluate
-from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
 from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.training.checkpoints import Checkpoints
@@ -27,8 +25,6 @@ __all__ = [
     "Progress",
     "TrainingStopped",
     "difference",
-    "load_agent",
-    "load_agent_and_credit",
     "train",
     "train_seeds",
 ]
@@ -90,7 +86,7 @@ def train_seeds(
             )
             for run in runs
         ]
-        recorder, reporting = TraceRecorder(config), config.reporting
+        recorder, reporting = TraceRecorder(config.task), config.reporting
         traces_due = [at for at in trace_points(config.steps, reporting.traces) if at > start]
         clock = _Clock(wall_s)
         step = saved = start
@@ -165,22 +161,6 @@ def train_seeds(
                 step, {f"eval/{name}": value for name, value in result.summary().items()}
             )
         return runs
-
-
-def load_agent(path: str | Path) -> tuple[Config, int, Agent]:
-    """The configuration of a run, the step of its newest checkpoint and the agent in it."""
-    config, step, agent, _ = load_agent_and_credit(path)
-    return config, step, agent
-
-
-def load_agent_and_credit(path: str | Path) -> tuple[Config, int, Agent, EpisodicState | None]:
-    """Like ``load_agent``, and the model that gave the credit if it is not part of the agent."""
-    run = Run.open(path)
-    config = Config.from_dict(run.config)
-    engine = make_engine(config, [config.seed])
-    step, tree = Checkpoints(run.path / "checkpoints").restore(_snapshot(engine, 0, 0.0))
-    engine.restore([tree["engine"]])
-    return config, step, engine.agent(0), engine.credit(0)
 
 
 def _open(config: Config, out: str | Path | None, resume: bool) -> Run:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from synthetic_returns.envs.spec import EventMark
+
 __all__ = ["EventStyle", "event_styles", "marked_steps"]
 
 
@@ -17,37 +19,37 @@ class EventStyle:
     dark: str
 
 
-_GREEN, _RED, _PURPLE = ("#1b7f3b", "#4cc97b"), ("#c0271a", "#ff7a6b"), ("#7a2fb0", "#c792f0")
-_GOLD, _BLUE, _GREY = ("#946300", "#ffc83d"), ("#1c62b8", "#7db4ff"), ("#5c5c5c", "#b5b5b5")
-_KNOWN = {
-    "key": EventStyle("diamond", *_GOLD),
-    "yellow_key": EventStyle("diamond", *_GOLD),
-    "red_key": EventStyle("diamond", *_RED),
-    "apple": EventStyle("circle", *_GREEN),
-    "door": EventStyle("square", *_PURPLE),
-    "catch": EventStyle("triangle", *_GREEN),
-    "miss": EventStyle("cross", *_RED),
-    "trigger": EventStyle("diamond", *_GOLD),
-    "gate": EventStyle("square", *_BLUE),
-    "umbrella": EventStyle("triangle", *_BLUE),
-    "success": EventStyle("star", *_PURPLE),
+# On a light and on a dark ground.
+_COLOURS = {
+    "green": ("#1b7f3b", "#4cc97b"),
+    "red": ("#c0271a", "#ff7a6b"),
+    "purple": ("#7a2fb0", "#c792f0"),
+    "gold": ("#946300", "#ffc83d"),
+    "blue": ("#1c62b8", "#7db4ff"),
+    "grey": ("#5c5c5c", "#b5b5b5"),
 }
-# For events that this package does not know: each its own combination.
+_SUCCESS = {"success": EventMark("star", "purple")}  # every task has it
+# For events that have no mark: each its own combination.
 _OTHERS = tuple(
-    EventStyle(shape, *colours)
+    EventMark(shape, colour)
     for shape in ("diamond", "circle", "square", "triangle")
-    for colours in (_BLUE, _GOLD, _GREEN, _PURPLE, _GREY)
+    for colour in ("blue", "gold", "green", "purple", "grey")
 )
 
 
-def event_styles(names: Iterable[str]) -> dict[str, EventStyle]:
-    """The mark of each event; unknown ones get what is left, in turn."""
-    names = list(names)
-    strangers = [name for name in names if name not in _KNOWN]
-    return {
-        name: _KNOWN[name] if name in _KNOWN else _OTHERS[strangers.index(name) % len(_OTHERS)]
-        for name in names
-    }
+def event_styles(
+    names: Iterable[str], marks: Mapping[str, EventMark] | None = None
+) -> dict[str, EventStyle]:
+    """The style of each event; those without a mark get what is left, in turn."""
+    names, marks = list(names), {**_SUCCESS, **(marks or {})}
+    free = [mark for mark in _OTHERS if mark not in marks.values()] or _OTHERS
+    strangers = [name for name in names if name not in marks]
+    chosen = {name: free[index % len(free)] for index, name in enumerate(strangers)}
+    return {name: _style(marks.get(name) or chosen[name]) for name in names}
+
+
+def _style(mark: EventMark) -> EventStyle:
+    return EventStyle(mark.shape, *_COLOURS[mark.colour])
 
 
 def marked_steps(events: Mapping[str, np.ndarray]) -> dict[str, list[int]]:

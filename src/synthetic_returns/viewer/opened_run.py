@@ -6,10 +6,10 @@ from pathlib import Path
 
 from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
+from synthetic_returns.credit.model import Credit
 from synthetic_returns.training.checkpoints import Checkpoints
+from synthetic_returns.training.loading import load_run
 from synthetic_returns.training.runs import Run
-from synthetic_returns.training.trainer import load_agent_and_credit
 from synthetic_returns.utils.files import RunError
 
 __all__ = ["OpenedRun", "find_runs"]
@@ -52,15 +52,14 @@ class OpenedRun:
         """Whether there is an agent to play with."""
         return bool(Checkpoints(self.path / "checkpoints").steps())
 
-    def load(self) -> tuple[int, Agent, EpisodicState | None]:
-        """The step of the newest checkpoint, the agent and the model that gave the credit."""
+    def load(self) -> tuple[int, Agent, Credit | None]:
+        """The step of the newest checkpoint, the agent, and what explains its credit."""
         if not self.has_checkpoint:
             raise RunError(
                 f"run {self.path} has no checkpoint yet, so there is no agent to look at: let it "
                 f"go on with synthetic-returns train --resume {self.path}"
             )
-        _, step, agent, credit = load_agent_and_credit(self.path)
-        return step, agent, credit
+        return load_run(self.path, self.config)
 
 
 def find_runs(paths: Sequence[Path]) -> list[OpenedRun]:

@@ -1,8 +1,6 @@
 """Plays whole episodes with the agent of a run and explains every step of them."""
 
 import dataclasses
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -14,12 +12,10 @@ from jaxtyping import Array, Int
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.impala.learner import Agent
-from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
 from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.model import Credit, explain
 from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState
-from synthetic_returns.envs.phases import phases
-from synthetic_returns.training.explanation import explain, pad_time
+from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.types import Key, TimeStep
 from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.viewer.frames import frames_of_observations
@@ -63,9 +59,9 @@ class Played:
 
 
 def play(
-    config: Config,
+    task: TaskSpec,
     agent: Agent,
-    credit: EpisodicState | None,
+    credit: Credit | None,
     episodes: int,
     *,
     seed: int = 0,
@@ -74,66 +70,54 @@ def play(
     """Plays one episode in each of as many environments, with sampled actions unless greedy."""
     check_positive("episodes", episodes)
     key = jax.random.key(SEED_OFFSET + seed)
-    if not isinstance(config.task, Environment):
-        return _play_on_host(config, agent, credit, episodes, key, greedy)
-    player = _player(dataclasses.replace(config, seed=0), episodes, greedy)
-    return Played(*player(agent, credit, key))
+    if not isinstance(task, Environment):
+        return _play_on_host(task, agent, credit, episodes, key, greedy)
+    return Played(*_play(task, agent, credit, episodes, key, greedy))
 
 
-@functools.lru_cache(maxsize=8)
-def _player(config: Config, episodes: int, greedy: bool) -> Callable[..., Any]:
-    """The compiled player of a configuration; reports play many runs that differ by seed alone."""
-    vector = VectorEnvironment(config.task)
+@eqx.filter_jit
+def _play(
+    task: Environment, agent: Agent, credit: Credit | None, episodes: int, key: Key, greedy: bool
+) -> tuple[Any, ...]:
+    """Compiled once for all runs of a task; reports play many that differ by their seed alone."""
+    vector = VectorEnvironment(task)
+    start = actor.start(vector, agent.network, episodes, key)
+    _, trajectory = actor.unroll(vector, agent.network, start, task.episode_steps, greedy=greedy)
 
-    @eqx.filter_jit
-    def play_and_explain(agent: Agent, credit: EpisodicState | None, key: Key):
-        start = actor.start(vector, agent.network, episodes, key)
-        _, trajectory = actor.unroll(
-            vector, agent.network, start, config.task.episode_steps, greedy=greedy
-        )
+    def step(state: VectorState, action: Int[Array, "batch"]):
+        state, _ = vector.step(state, action)
+        return state, state.inner
 
-        def step(state: VectorState, action: Int[Array, "batch"]):
-            state, _ = vector.step(state, action)
-            return state, state.inner
-
-        # The unroll keeps what the agent saw; the same actions lead through the same states.
-        _, later = jax.lax.scan(step, start.env, trajectory.action)
-        states = jax.tree.map(
-            lambda first, rest: jnp.concatenate([first[None], rest]), start.env.inner, later
-        )
-        return trajectory.timestep, explain(config, agent, credit, trajectory.timestep), states
-
-    return play_and_explain
+    # The unroll keeps what the agent saw; the same actions lead through the same states.
+    _, later = jax.lax.scan(step, start.env, trajectory.action)
+    states = jax.tree.map(
+        lambda first, rest: jnp.concatenate([first[None], rest]), start.env.inner, later
+    )
+    return trajectory.timestep, explain(credit, trajectory), states
 
 
 def _play_on_host(
-    config: Config,
-    agent: Agent,
-    credit: EpisodicState | None,
-    episodes: int,
-    key: Key,
-    greedy: bool,
+    task: TaskSpec, agent: Agent, credit: Credit | None, episodes: int, key: Key, greedy: bool
 ) -> Played:
     """Episodes of environments that cannot be compiled, explained one by one: they are large."""
-    timestep = play_episodes(config.task, agent.network, episodes, key, greedy=greedy)
-    timestep = pad_time(timestep, config.task.episode_steps + 1)
-    explain_one = eqx.filter_jit(functools.partial(explain, config))
-    columns = [
-        explain_one(agent, credit, jax.tree.map(lambda x, c=column: x[:, c : c + 1], timestep))
+    trajectory = play_episodes(task, agent.network, episodes, key, greedy=greedy)
+    explain_one = eqx.filter_jit(explain)
+    explanations = [
+        explain_one(credit, jax.tree.map(lambda x, c=column: x[:, c : c + 1], trajectory))
         for column in range(episodes)
     ]
-    explanation = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *columns)
-    return Played(timestep, explanation, states=None)
+    explanation = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *explanations)
+    return Played(trajectory.timestep, explanation, states=None)
 
 
-def record(config: Config, played: Played) -> list[Recording]:
+def record(task: TaskSpec, played: Played) -> list[Recording]:
     """The played episodes with their pictures, the best first."""
     states = jax.tree.map(_to_host, played.states)
-    recordings = [_record(config, played, states, row) for row in range(len(played.lengths))]
+    recordings = [_record(task, played, states, row) for row in range(len(played.lengths))]
     return sorted(recordings, key=lambda recording: -recording.total)
 
 
-def _record(config: Config, played: Played, states: Any, row: int) -> Recording:
+def _record(task: TaskSpec, played: Played, states: Any, row: int) -> Recording:
     timestep, states_of_it = played.timestep, int(played.lengths[row])
     explanation = played.explanation.episode(row).cut(states_of_it)
 
@@ -144,20 +128,21 @@ def _record(config: Config, played: Played, states: Any, row: int) -> Recording:
         reward=cut(timestep.reward),
         terms=explanation.terms,
         credit=explanation.credit,
-        frames=_frames(config, states, row, cut(timestep.observation)),
+        frames=_frames(task, states, row, cut(timestep.observation)),
         events={name: cut(x) for name, x in timestep.events.items()},
-        phases=phases(config.task),
-        place=place_in_bars(config.task, cut(timestep.observation)),
+        event_marks=task.event_marks,
+        phases=task.phases,
+        place=place_in_bars(task, cut(timestep.observation)),
     )
 
 
-def _frames(config: Config, states: Any, row: int, observation: np.ndarray) -> np.ndarray | None:
+def _frames(task: Any, states: Any, row: int, observation: np.ndarray) -> np.ndarray | None:
     """Pictures of an episode: of the hidden states, or of what the agent saw."""
     if states is None:
         return frames_of_observations(observation)
     return np.stack(
         [
-            config.task.render(jax.tree.map(lambda x, t=t: jnp.asarray(x[t, row]), states))
+            task.render(jax.tree.map(lambda x, t=t: jnp.asarray(x[t, row]), states))
             for t in range(len(observation))
         ]
     )

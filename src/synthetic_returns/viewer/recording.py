@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from synthetic_returns.credit.episodes import Episode
+from synthetic_returns.credit.data.episode import Episode
 from synthetic_returns.credit.explanation import KINDS, Explanation, Term
+from synthetic_returns.envs.spec import EventMark, TaskSpec
 from synthetic_returns.training.traces import Trace
 
 __all__ = ["Recording"]
@@ -27,6 +28,7 @@ class Recording:
       credit: which of them is the credit itself; the first unless given.
       frames: uint8 pictures of the states, ``[n + 1, H, W, 3]``.
       events: what happened on arriving, by name; zero where it did not.
+      event_marks: how events are marked; those left out get a mark that is free.
       phases: names of the parts of an episode and the steps at which they begin, in order.
       place: which of a few states each is, for tasks that can show them all; see ``StateBars``.
     """
@@ -36,6 +38,7 @@ class Recording:
     credit: str | None = None
     frames: np.ndarray | None = None
     events: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    event_marks: Mapping[str, EventMark] = dataclasses.field(default_factory=dict)
     phases: tuple[tuple[str, int], ...] = ()
     place: np.ndarray | None = None
 
@@ -92,14 +95,20 @@ class Recording:
         return float(np.sum(self.reward, dtype=np.float64))
 
     @classmethod
-    def from_trace(cls, trace: Trace, phases: tuple[tuple[str, int], ...] = ()) -> "Recording":
-        """What a run recorded while it was training; it has no pictures."""
+    def from_trace(cls, trace: Trace, task: TaskSpec | None = None) -> "Recording":
+        """What a run recorded while it was training; it has no pictures.
+
+        Args:
+          trace: the episode.
+          task: knows its phases and how its events are marked.
+        """
         return cls(
             reward=trace.reward,
             terms=trace.explanation.terms,
             credit=trace.explanation.credit,
             events=trace.events,
-            phases=phases,
+            event_marks=task.event_marks if task else {},
+            phases=task.phases if task else (),
         )
 
     @classmethod

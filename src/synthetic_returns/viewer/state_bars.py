@@ -5,12 +5,8 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from synthetic_returns.agents.impala.learner import Agent
-from synthetic_returns.config import Config
-from synthetic_returns.credit.episodic.state import EpisodicState
-from synthetic_returns.envs.chain import Chain
+from synthetic_returns.credit.model import Credit
 from synthetic_returns.envs.spec import TaskSpec
-from synthetic_returns.training.explanation import contribution
 
 __all__ = ["StateBars", "place_in_bars", "state_bars"]
 
@@ -30,23 +26,19 @@ class StateBars:
     decisive: int
 
 
-def state_bars(config: Config, agent: Agent, credit: EpisodicState | None) -> StateBars | None:
-    """The bars of a task whose states are one-hot codes; None for any other and without credit."""
-    task = config.task
-    if not isinstance(task, Chain):
-        return None
-    centre = task.length // 2
-    positions = (f"{cell - centre:+d}" if cell != centre else "0" for cell in range(task.length))
-    values = contribution(config, agent, credit, jnp.eye(task.length + 1))
-    if values is None:
+def state_bars(task: TaskSpec, credit: Credit | None) -> StateBars | None:
+    """The bars of a task that has few states; None for any other and without credit."""
+    states = task.few_states
+    if states is None or credit is None:
         return None
     return StateBars(
-        labels=(*positions, "end"),
-        credit=np.asarray(values),
-        decisive=centre + task.trigger,
+        labels=states.labels,
+        credit=np.asarray(credit.of_states(jnp.asarray(states.observations))),
+        decisive=states.decisive,
     )
 
 
 def place_in_bars(task: TaskSpec, observation: np.ndarray) -> np.ndarray | None:
     """Which bar belongs to each state of an episode."""
-    return np.argmax(observation, axis=1) if isinstance(task, Chain) else None
+    states = task.few_states
+    return None if states is None else states.indices(observation)

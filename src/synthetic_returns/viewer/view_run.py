@@ -35,9 +35,9 @@ def record_run(path: Path, episodes: int, *, seed: int = 0, greedy: bool = False
     opened = OpenedRun.open(path)
     step, agent, credit = opened.load()
     config = opened.config
-    played = play(config, agent, credit, episodes, seed=seed, greedy=greedy)
-    bars = state_bars(config, agent, credit)
-    return RecordedRun(opened, step, record(config, played), bars)
+    played = play(config.task, agent, credit, episodes, seed=seed, greedy=greedy)
+    bars = state_bars(config.task, credit)
+    return RecordedRun(opened, step, record(config.task, played), bars)
 
 
 def write_run_view(recorded: RecordedRun, out: Path) -> Path:

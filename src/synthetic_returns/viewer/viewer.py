@@ -40,6 +40,7 @@ def write_view(
     if not recordings:
         raise ValueError("there is no episode to show; record at least one.")
     names = list(dict.fromkeys(name for episode in recordings for name in episode.events))
+    marks = {name: mark for episode in recordings for name, mark in episode.event_marks.items()}
     meanings = meanings or {}
     data = {
         "title": title,
@@ -50,7 +51,7 @@ def write_view(
                 "meaning": meanings.get(name, ""),
                 **vars(style),
             }
-            for name, style in event_styles(names).items()
+            for name, style in event_styles(names, marks).items()
         },
         "episodes": [_episode(recording) for recording in recordings],
         "bars": vars(bars) if bars else None,

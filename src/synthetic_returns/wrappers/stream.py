@@ -112,11 +112,12 @@ class StreamCredit:
         simple = (spaces.Discrete, spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary)
         self._keeps_actions = isinstance(action_space, simple)
         numbered = isinstance(action_space, spaces.Discrete) and action_space.start == 0
+        num_actions = int(action_space.n) if numbered else None  # pyright: ignore
         spec = EpisodeSpec(
             observation_shape=view.shape(observed.shape),
             observation_dtype=observed.dtype,
             max_steps=view.kept(max_episode_steps),
-            num_actions=int(action_space.n) if numbered else None,
+            num_actions=num_actions,
             action_shape=(action_space.shape or ()) if self._keeps_actions else (),
             action_dtype=action_space.dtype if self._keeps_actions else None,
             stride=view.stride,

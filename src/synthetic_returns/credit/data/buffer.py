@@ -8,8 +8,9 @@ import numpy as np
 
 from synthetic_returns.credit.data.episode import Episode, EpisodeBatch
 from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.utils.buckets import bucket
 
-__all__ = ["EpisodeBuffer", "bucket", "padded"]
+__all__ = ["EpisodeBuffer", "padded"]
 
 ALWAYS = ("observation", "reward", "discount")
 
@@ -116,7 +117,7 @@ class EpisodeBuffer:
 def padded(episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = ()) -> EpisodeBatch:
     """Episodes side by side, padded to few different lengths and numbers."""
     time = bucket(max(map(len, episodes)), max_steps)
-    batch = bucket(len(episodes), 1 << 30)
+    batch = bucket(len(episodes))
     length = np.zeros(batch, np.int32)
     length[: len(episodes)] = [len(episode) for episode in episodes]
     arrays = {}
@@ -128,9 +129,3 @@ def padded(episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = 
             array[: len(values), row] = values
         arrays[name] = jnp.asarray(array)
     return EpisodeBatch(length=jnp.asarray(length), **arrays)
-
-
-def bucket(length: int, longest: int) -> int:
-    """Rounds a length up to one of few sizes: steps of a quarter of the next power of two."""
-    step = max(1, 2 ** max(0, (length - 1).bit_length() - 2))
-    return min(longest, -(-length // step) * step)

@@ -1,0 +1,59 @@
+"""The agent of a run and what explains its credit, read from a checkpoint.
+
+No engine is built and no environment started: a run opens on any machine, whatever it was trained
+on.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from synthetic_returns.agents.impala.learner import Agent, Learner
+from synthetic_returns.config import Config
+from synthetic_returns.credit.auxiliary import AuxiliaryMethod
+from synthetic_returns.credit.method import CreditMethod
+from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.training.checkpoints import Checkpoints
+from synthetic_returns.training.runs import Run
+
+__all__ = ["load_agent", "load_run"]
+
+
+def load_agent(path: str | Path) -> tuple[Config, int, Agent]:
+    """The configuration of a run, the step of its newest checkpoint and the agent in it."""
+    config = Config.from_dict(Run.open(path).config)
+    step, agent, _ = load_run(path, config)
+    return config, step, agent
+
+
+def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | None]:
+    """The step of a run's newest checkpoint, its agent, and what explains the agent's credit."""
+    key, method = jax.random.key(0), config.credit
+    learner = eqx.filter_eval_shape(Learner(config).init, key)
+    snapshot: dict[str, Any] = {
+        "learner": eqx.tree_at(lambda s: s.agent, learner, _zeros(learner.agent))
+    }
+    if isinstance(method, CreditMethod):
+        spec = EpisodeSpec.of_task(config.task, config.view)
+        state = eqx.filter_eval_shape(lambda key: method.init(spec, key), key)
+        snapshot["credit"] = {"state": _zeros(state)}
+    checkpoints = Checkpoints(Path(path) / "checkpoints")
+    step, found = checkpoints.restore({"engine": snapshot}, part=True)
+    agent = found["engine"]["learner"].agent
+    if isinstance(method, CreditMethod):
+        return step, agent, EpisodeCredit(found["engine"]["credit"]["state"], method, config.view)
+    if isinstance(method, AuxiliaryMethod):
+        credit = AuxiliaryCredit(agent.network, agent.credit, method, config.reward.scale)
+        return step, agent, credit
+    return step, agent, None
+
+
+def _zeros(tree: Any) -> Any:
+    """Arrays in the place of shapes: what is to be restored, and not what has only a shape."""
+    return jax.tree.map(
+        lambda x: jnp.zeros(x.shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else x, tree
+    )

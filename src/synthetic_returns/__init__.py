@@ -11,18 +11,24 @@ from synthetic_returns.envs.registry import register_with_gymnasium
 
 if TYPE_CHECKING:
     from synthetic_returns.config import Config
-    from synthetic_returns.credit.data.episode import Episode
+    from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
     from synthetic_returns.credit.data.replay import Replay
     from synthetic_returns.credit.driver import CreditDriver
     from synthetic_returns.credit.episodic.method import Episodic
     from synthetic_returns.credit.explanation import Explanation, Term
+    from synthetic_returns.credit.method import Assignment, CreditMethod, Gives, Need
     from synthetic_returns.credit.paper.association import Association, associate
     from synthetic_returns.credit.paper.memory import EpisodicMemory
+    from synthetic_returns.credit.paper.method import Paper
     from synthetic_returns.credit.paper.sa_model import ContributionModel, StateAssociativeModel
+    from synthetic_returns.credit.registry import register_method
     from synthetic_returns.credit.rewards import augmented_reward
+    from synthetic_returns.credit.spec import EpisodeSpec
+    from synthetic_returns.credit.view import View
     from synthetic_returns.envs.base import Environment, VectorEnvironment
     from synthetic_returns.envs.registry import make, register_task
     from synthetic_returns.envs.task import Task
+    from synthetic_returns.nn.settings import TorsoSettings
     from synthetic_returns.presets import preset
     from synthetic_returns.training.runs import Run
     from synthetic_returns.training.trainer import train

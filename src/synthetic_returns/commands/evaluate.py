@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> None:
     parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns evaluate")
 
     from synthetic_returns.acting.evaluation import evaluate
-    from synthetic_returns.training.trainer import load_agent
+    from synthetic_returns.training.loading import load_agent
 
     config, step, agent = load_agent(parsed.run)
     result = evaluate(

@@ -151,7 +151,7 @@ class CreditDriver(Generic[Item]):
         while self.updates_owed >= 1:
             self.updates_owed -= 1
             batch = self.buffer.sample(replay.batch_size, rng)
-            draw = np.uint32([self.seed, self.updates])
+            draw = np.array([self.seed, self.updates], np.uint32)
             self.state, self._metrics = _learn(self.method, self.state, batch, draw)
             self.updates += 1
         self._use_learned()

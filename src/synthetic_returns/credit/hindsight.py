@@ -39,7 +39,7 @@ class Hindsight(Generic[Item]):
           num_actions: of the task, for advantages.
         """
         self._name = "advantage" if gives is Gives.ADVANTAGE else "reward"
-        self._shape = (num_envs, num_actions) if gives is Gives.ADVANTAGE else (num_envs,)
+        self._shape = (num_envs, num_actions or 0) if gives is Gives.ADVANTAGE else (num_envs,)
         self._waiting: collections.deque[_Waiting[Item]] = collections.deque()
         self._now = 0  # transitions so far
 

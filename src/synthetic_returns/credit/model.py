@@ -97,7 +97,8 @@ class EpisodeCredit(eqx.Module):
         )
         carry = self.method.start(self.state, len(whole.length))
         assignment, _ = self.method.assign(self.state, carry, segment)
-        return _with_credit(spread, jnp.concatenate([spread.paid[:1], assignment.reward]))
+        paid: Any = assignment.reward
+        return _with_credit(spread, jnp.concatenate([spread.paid[:1], paid]))
 
 
 class AuxiliaryCredit(eqx.Module):

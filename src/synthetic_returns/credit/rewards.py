@@ -33,4 +33,4 @@ def augmented_reward(
     check_shape("c_t", c_t, r_t.shape, "the shape of r_t")
     if not isinstance(c_t, np.ndarray):  # which has no gradient to stop, and stays on the host
         c_t = jax.lax.stop_gradient(c_t)
-    return alpha * c_t + beta * r_t
+    return alpha * c_t + beta * r_t  # pyright: ignore

@@ -110,9 +110,10 @@ class UnrollLearner:
     def observe(self, unroll: Unroll) -> None:
         """Follows the episodes of an unroll that nothing else is learned from."""
         self._follow(dataclasses.replace(unroll, observed=True))
-        if (memory := self._memories[unroll.stream]) is not None:
+        if isinstance(method := self.config.credit, AuxiliaryMethod):
+            network, memory = self._state.agent.network, self._memories[unroll.stream]
             self._memories[unroll.stream] = _remember(
-                self.config.credit, self._state.agent.network, memory, unroll.trajectory.timestep
+                method, network, memory, unroll.trajectory.timestep
             )
 
     def _learn(self, batch: Sequence[tuple[Unroll, Assignment | None]]) -> None:

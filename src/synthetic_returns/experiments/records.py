@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from synthetic_returns.experiments.outcome import Outcome
 from synthetic_returns.training.traces import Trace
 from synthetic_returns.utils.tables import Row, read_csv, write_csv

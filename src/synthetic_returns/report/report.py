@@ -30,7 +30,7 @@ def measure(records: Sequence[RunRecord]) -> Measured:
     for record in records:
         if record.config.has_credit and record.opened.has_checkpoint:
             _, agent, credit = record.opened.load()
-            if quality := credit_quality(record.config, agent, credit):
+            if quality := credit_quality(record.config.task, agent, credit):
                 found.append((record, quality))
     return found
 

@@ -149,7 +149,8 @@ class Learner:
             return grad(agent, memory, trajectory, assignment, entropy_cost)
 
         def add(total: Any, part: tuple[Any, ...]) -> tuple[Any, Any]:
-            grads, found = grad(agent, *part, entropy_cost)
+            memory, trajectory, assignment = part
+            grads, found = grad(agent, memory, trajectory, assignment, entropy_cost)
             return jax.tree.map(jnp.add, total, grads), found
 
         zero = jax.tree.map(jnp.zeros_like, eqx.filter(agent, eqx.is_inexact_array))

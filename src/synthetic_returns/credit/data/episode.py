@@ -9,7 +9,8 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 __all__ = ["Episode", "EpisodeBatch", "Segment"]
 
-AnyArray = Array | np.ndarray  # segments are recorded on the host and credited on the device
+# Segments are recorded on the host, in numpy, and credited on the device.
+AnyArray = Array | np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -75,17 +75,16 @@ class EpisodeRecorder:
     def record(self, segment: Segment) -> Iterator[Ended]:
         """Takes in a segment of numpy arrays; gives the episodes that ended in it."""
         view, length = self._view, self.length
-        observation, first, last = segment.observation, segment.first, segment.last
-        reward = np.asarray(segment.reward)
+        observation, first, last, reward = (
+            np.asarray(x)
+            for x in (segment.observation, segment.first, segment.last, segment.reward)
+        )
         if view.truncated_reward is not None:
-            truncated = np.asarray(last[1:]) & (np.asarray(segment.discount) > 0)
+            truncated = last[1:] & (np.asarray(segment.discount) > 0)
             reward = np.where(truncated, np.float32(view.truncated_reward), reward)
-        of_steps = {"reward": reward, "discount": segment.discount}
-        of_states = {
-            name: x
-            for name in OPTIONAL
-            if name in self._arrays and (x := getattr(segment, name)) is not None
-        }
+        of_steps = {"reward": reward, "discount": np.asarray(segment.discount)}
+        known = {name: getattr(segment, name) for name in OPTIONAL if name in self._arrays}
+        of_states = {name: np.asarray(x) for name, x in known.items() if x is not None}
         for t in range(len(reward)):
             length[first[t]] = 0
             rows = np.flatnonzero(~last[t] & (length != UNSEEN))

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
@@ -48,7 +49,7 @@ class Episodic(EpisodicSettings):
         self, state: EpisodicState, carry: None, segment: Segment
     ) -> tuple[Assignment, None]:
         """C of each state arrived in."""
-        return Assignment(reward=state.contribution(segment.arrived)), carry
+        return Assignment(reward=state.contribution(jnp.asarray(segment.arrived))), carry
 
     def explain(self, state: EpisodicState, episodes: EpisodeBatch) -> Explanation:
         """c, g, b and the predicted reward."""

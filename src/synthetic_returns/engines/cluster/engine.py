@@ -74,7 +74,7 @@ class ClusterEngine:
             report |= self._crew.report()
             report["actors/stale"] = float(self._stale)
             # Played, and followed by credit, but no part of ``env_steps``: those make updates.
-            unroll_steps = self.config.envs_per_actor * self.config.unroll_length
+            unroll_steps = self._settings.envs_per_actor * self._settings.unroll_length
             report["actors/stale_steps"] = float(self._stale * unroll_steps)
             report["learner/busy"] = 1 - self._waited / max(now - self._since, 1e-9)
             self._waited, self._since = 0.0, now

@@ -123,7 +123,7 @@ def write_bytes(path: Path) -> None:
         unroll = expected_trajectory(config, envs)
         steps = envs * length
         sent = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(unroll))
-        capacity = getattr(config.credit, "capacity", None) or config.task.episode_steps
+        capacity = getattr(config.credit, "capacity", None) or config.task.max_episode_steps
         memory = 4 * capacity * config.agent.torso.sizes[-1] * envs
         rows.append(
             {

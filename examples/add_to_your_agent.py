@@ -115,7 +115,7 @@ def train(use_sr, steps, seed=0, network=plain):
     params = network.init(init_key)
     opt_state = optimizer.init(params)
     carry = envs.reset(jax.random.split(env_key, ENVS))
-    memory = sr.EpisodicMemory.empty(ENVS, env.episode_steps, HIDDEN)  # SR
+    memory = sr.EpisodicMemory.empty(ENVS, env.max_episode_steps, HIDDEN)  # SR
     results = []
     for _ in range(steps // (ENVS * UNROLL)):
         key, step_key = jax.random.split(key)

@@ -44,7 +44,7 @@ def make_envs(args, seed, use_sr) -> Any:
     parameters = {"runs": args.runs} if args.task == "catch-delayed" else {}
     envs = make_vec_env(task["id"], n_envs=ENVS, seed=seed, env_kwargs=parameters)
     if use_sr:
-        steps = envs.get_attr("unwrapped")[0].task.episode_steps
+        steps = envs.get_attr("unwrapped")[0].task.max_episode_steps
         envs = sr.SyntheticReturnsVecEnv(  # the one line
             envs, alpha=1.0, beta=task["beta"], longest=steps, seed=seed
         )

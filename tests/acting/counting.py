@@ -43,7 +43,7 @@ class CountingEnv(Environment[CountingState]):
         return ACTIONS
 
     @property
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         return self.longest
 
     @property

@@ -188,7 +188,7 @@ def test_staggered_environments_are_evenly_spread_over_an_episode():
     network = catch_network(env.env)
     begun = actor.start(env, network, BATCH, jax.random.key(0))
     staggered = actor.stagger(env, network, begun)
-    longest = env.env.episode_steps
+    longest = env.env.max_episode_steps
     ahead = [row * longest // BATCH for row in range(BATCH)]
     np.testing.assert_array_equal(staggered.statistics.running["episode_steps"], ahead)
     for row, steps in enumerate(ahead):

@@ -164,5 +164,5 @@ def test_episodes_are_copies():
 
 def test_a_longer_episode_than_promised_is_refused():
     streams, _ = make_stream([[LONGEST + 1]], seed=2)
-    with pytest.raises(ValueError, match=rf"longer than {LONGEST} steps.*episode_steps"):
+    with pytest.raises(ValueError, match=rf"longer than {LONGEST} steps.*max_episode_steps"):
         record_all(streams, LONGEST + 1)

@@ -43,12 +43,12 @@ def play(env: Environment, policy: Policy, seed: int, episodes: int) -> dict[str
             gathered = {name: jnp.where(over, 0.0, x) for name, x in gathered.items()}
             return (state, over | timestep.last), gathered
 
-        luck = jax.random.uniform(actions_key, (env.episode_steps,))
+        luck = jax.random.uniform(actions_key, (env.max_episode_steps,))
         (_, over), gathered = jax.lax.scan(step, (state, jnp.bool_(False)), luck)
         return over, {name: jnp.sum(x) for name, x in gathered.items()}
 
     over, sums = jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(seed), episodes))
-    assert bool(jnp.all(over)), "an episode is longer than episode_steps"
+    assert bool(jnp.all(over)), "an episode is longer than max_episode_steps"
     return {name: np.asarray(x) for name, x in sums.items()}
 
 
@@ -63,7 +63,7 @@ def unroll(name: str) -> tuple[np.ndarray, TimeStep]:
     env = make(name)
     vector = VectorEnvironment(env)
     keys = jnp.stack([jax.random.key(seed) for seed in range(BATCH)])
-    shape = (3 * env.episode_steps + 5, BATCH)
+    shape = (3 * env.max_episode_steps + 5, BATCH)
     actions = jax.random.randint(jax.random.key(4), shape, 0, env.num_actions)
 
     @jax.jit

@@ -120,7 +120,7 @@ def test_running_out_of_time_is_a_truncation():
     task = Skiing()
     played = play(task, lambda t, rng: LEFT)
     end = next(t for t, step in enumerate(played) if step.last[0])
-    assert end <= task.episode_steps
+    assert end <= task.max_episode_steps
     assert played[end].discount[0] == 1
     assert played[end].reward[0] > -PENALTY
     score = total(played, lambda step: step.reward)

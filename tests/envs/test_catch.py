@@ -18,7 +18,7 @@ def run(env: Catch, seed: int, actions):
 
 
 def random_actions(env: Catch, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 3, env.episode_steps)
+    return np.random.default_rng(seed).integers(0, 3, env.max_episode_steps)
 
 
 def test_twenty_runs_are_140_frames():

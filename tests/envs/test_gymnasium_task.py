@@ -21,7 +21,7 @@ ENVS = 3
 def test_cart_pole_step_by_step():
     """Against single environments that are reset by hand."""
     task = find_task("gym:CartPole-v1").make(max_steps=12)
-    assert (task.observation_shape, task.num_actions, task.episode_steps) == ((4,), 2, 12)
+    assert (task.observation_shape, task.num_actions, task.max_episode_steps) == ((4,), 2, 12)
     key = jax.random.key(3)
     envs = task.environments(ENVS, key)
     singles = [gymnasium.make("CartPole-v1", max_episode_steps=12) for _ in range(ENVS)]
@@ -99,7 +99,7 @@ def test_an_environment_without_a_time_limit_needs_one():
     try:
         with pytest.raises(ValueError, match=r"no time limit.*--task.max-steps"):
             GymnasiumTask("Endless-v0")
-        assert GymnasiumTask("Endless-v0", max_steps=7).episode_steps == 7
+        assert GymnasiumTask("Endless-v0", max_steps=7).max_episode_steps == 7
     finally:
         del gymnasium.registry["Endless-v0"]
 

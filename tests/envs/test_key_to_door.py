@@ -133,7 +133,7 @@ def test_phases_change_after_their_last_move():
 
 def test_every_step_that_leaves_the_door_closed_costs_one_without_its_reward():
     env = make("key-to-door-no-reward")
-    assert env.episode_steps == 15 + 30 + 10
+    assert env.max_episode_steps == 15 + 30 + 10
     door_room = {"time": 45, "position": place(3, 5)}
     closed = follow(env, arrange(env, **door_room, held=0), [UP] * 10)
     assert closed.reward.tolist() == [-1] * 10
@@ -190,4 +190,4 @@ def test_unknown_views_are_refused():
 
 @pytest.mark.parametrize("distractor_steps", [0, 30, 500])
 def test_the_distractor_phase_has_any_length(distractor_steps):
-    assert KeyToDoor(distractor_steps=distractor_steps).episode_steps == 25 + distractor_steps
+    assert KeyToDoor(distractor_steps=distractor_steps).max_episode_steps == 25 + distractor_steps

@@ -14,7 +14,7 @@ from tests.envs.test_key_to_door import UP, place
 
 def test_rooms_follow_each_other():
     env = KeyToDoor(keys=2, key_steps=2, distractor_steps=3, door_steps=2)
-    room, door = jax.vmap(env.place)(jnp.arange(env.episode_steps + 1))
+    room, door = jax.vmap(env.place)(jnp.arange(env.max_episode_steps + 1))
     k, a, d = rooms.KEY_ROOM, rooms.APPLE_ROOM, rooms.DOOR_ROOM
     # The last frame, after the last step, is still in front of the last door.
     assert room.tolist() == [k, k, a, a, a, d, d, a, a, a, d, d, d]
@@ -24,7 +24,7 @@ def test_rooms_follow_each_other():
 @pytest.mark.parametrize("distractor_steps", [0, 3])
 def test_a_single_door_is_the_papers_task(distractor_steps):
     env = KeyToDoor(key_steps=2, distractor_steps=distractor_steps, door_steps=2)
-    room, door = jax.vmap(env.place)(jnp.arange(env.episode_steps + 1))
+    room, door = jax.vmap(env.place)(jnp.arange(env.max_episode_steps + 1))
     k, a, d = rooms.KEY_ROOM, rooms.APPLE_ROOM, rooms.DOOR_ROOM
     assert room.tolist() == [k, k, *[a] * distractor_steps, d, d, d]
     assert door.tolist() == [0, 0, *[1] * (distractor_steps + 3)]

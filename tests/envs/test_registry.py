@@ -29,10 +29,10 @@ def test_names_and_gymnasium_ids():
 
 def test_parameters_override_the_defaults_of_the_task():
     env = make("key-to-door-no-reward", distractor_steps=60)
-    assert env.episode_steps == 85
+    assert env.max_episode_steps == 85
     assert find_task("key-to-door-no-reward").parameters()["distractor_steps"] == 30
     assert find_task("catch-delayed").parameters()["delayed"] is True
-    assert make("catch", runs=40).episode_steps == 279
+    assert make("catch", runs=40).max_episode_steps == 279
 
 
 def test_unknown_tasks_are_refused_with_a_suggestion():

@@ -54,7 +54,7 @@ def test_steps_follow_the_grammar(name):
     for column in range(BATCH):
         starts, ends = np.flatnonzero(first[:, column]), np.flatnonzero(last[:, column])
         lengths = ends - starts[: len(ends)]
-        assert lengths.max() == env.episode_steps
+        assert lengths.max() == env.max_episode_steps
         for start, end in zip(starts, ends, strict=False):
             assert 0 <= steps.events["success"][start : end + 1, column].sum() <= 1 + 1e-6
 
@@ -137,9 +137,9 @@ def test_marks_phases_and_measures_are_about_the_task(name):
     assert env.event_marks.keys() <= of_file
     starts = [start for _, start in env.phases]
     assert starts == sorted(starts)
-    assert all(0 <= start < env.episode_steps for start in starts)
+    assert all(0 <= start < env.max_episode_steps for start in starts)
     if (measure := env.credit_measure) is not None:
-        zeros = np.zeros((env.episode_steps + 1, 3))
+        zeros = np.zeros((env.max_episode_steps + 1, 3))
         events = dict.fromkeys(env.event_names, zeros)
         value, detail = measure.measure(zeros, events, zeros > 0)
         assert "3 episodes" in detail

@@ -49,7 +49,7 @@ class Switch(sr.Environment[SwitchState]):
         return ("success", "on")
 
     @property
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         return self.length
 
     def reset(self, key):

@@ -37,12 +37,12 @@ def fake_run(experiment: Experiment, arm: Arm, seed: int, root: Path) -> Path:
         with run.metrics(None) as metrics:
             for row in range(1, ROWS + 1):
                 share = 1 / (1 + np.exp(-0.6 * (row - ROWS / 2 - 2 * seed))) if sr else 0.1
-                values = _values(events, config.task.episode_steps, share)
+                values = _values(events, config.task.max_episode_steps, share)
                 noise = {name: x * (1 + 0.01 * rng.normal()) for name, x in values.items()}
                 if "success" in noise:
                     noise["success"] = min(1.0, noise["success"])
                 metrics.write(experiment.steps * row // ROWS, noise | {"wall_s": 2.0 * row})
-        final = _values(events, config.task.episode_steps, 1.0 if sr else 0.1)
+        final = _values(events, config.task.max_episode_steps, 1.0 if sr else 0.1)
         returns = {"return_mean": final.pop("episode_return"), "return_low": 0.0}
         run.write_summary(
             {
@@ -52,7 +52,7 @@ def fake_run(experiment: Experiment, arm: Arm, seed: int, root: Path) -> Path:
             }
         )
     for point in trace_points(experiment.steps, experiment.traces):
-        trace = fake_trace(point, list(events), config.task.episode_steps, experiment.credited)
+        trace = fake_trace(point, list(events), config.task.max_episode_steps, experiment.credited)
         for suffix in ("", "-scripted"):
             trace.save(path / "traces" / f"{point}{suffix}.npz")
     return path

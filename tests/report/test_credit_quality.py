@@ -43,6 +43,11 @@ def measured(task: TaskSpec, played: Played) -> CreditQuality:
     return _measured(task.credit_measure, played)
 
 
+def measured(task: TaskSpec, played: Played) -> CreditQuality:
+    assert task.credit_measure is not None
+    return _measured(task.credit_measure, played)
+
+
 def test_the_peak_is_looked_for_in_phase_one_and_its_last_move_counts():
     task = KeyToDoor(key_steps=3, distractor_steps=2, door_steps=2)
     # Four episodes: right; right on the last move of phase one; one step late; no key at all.
@@ -82,7 +87,7 @@ def test_an_untrained_agent_plays_and_is_measured():
     assert isinstance(config.credit, Episodic)
     options = episodic_options(config.credit, config.view)
     learner = EpisodicLearner(
-        task.observation_shape, task.episode_steps, options, key=jax.random.key(1)
+        task.observation_shape, task.max_episode_steps, options, key=jax.random.key(1)
     )
     quality = credit_quality(config, agent, learner.state, episodes=8)
     assert quality is not None

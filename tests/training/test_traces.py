@@ -148,7 +148,7 @@ def test_the_unit_of_an_explanation_is_that_of_the_environments_rewards(name):
     task, credit = config.task, None
     if name == "fast":
         credit = EpisodicLearner(
-            task.observation_shape, task.episode_steps, config.episodic, key=jax.random.key(1)
+            task.observation_shape, task.max_episode_steps, config.episodic, key=jax.random.key(1)
         ).state
     scaled = dataclasses.replace(config, reward_scale=1 / 500)
     timestep = play(config, agent, credit, 2).timestep
@@ -170,7 +170,7 @@ def test_a_prediction_of_several_rewards_says_so_and_is_shown_over_their_sum():
     )
     agent, task = Learner(config).init(jax.random.key(0)).agent, config.task
     learner = EpisodicLearner(
-        task.observation_shape, task.episode_steps, config.episodic, key=jax.random.key(1)
+        task.observation_shape, task.max_episode_steps, config.episodic, key=jax.random.key(1)
     )
     (recording,) = record(config, play(config, agent, learner.state, 1))
     one, six = line_charts(recording)
@@ -189,7 +189,7 @@ def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):
     (trace,) = read_traces(tmp_path)
     vector = VectorEnvironment(config.task)
     state = actor.start(vector, agent.network, 8, jax.random.key(20_003))
-    _, trajectory = actor.unroll(vector, agent.network, state, config.task.episode_steps)
+    _, trajectory = actor.unroll(vector, agent.network, state, config.task.max_episode_steps)
     returns = trajectory.timestep.reward.sum(axis=0)
     assert len(set(returns.tolist())) > 2
     assert trace.reward.sum() == trace.events["catch"].sum() == returns.max()

@@ -73,7 +73,7 @@ def stagger(env: VectorEnvironment, network: AgentNetwork, state: ActorState) ->
     Started together, environments whose episodes are equally long would stay in step, and every
     batch would show one phase of the task only.
     """
-    num_envs, longest = len(state.key), env.env.episode_steps
+    num_envs, longest = len(state.key), env.env.max_episode_steps
     ahead = jnp.arange(num_envs, dtype=jnp.int32) * longest // num_envs
 
     def step(state: ActorState, time: Int[Array, ""]) -> tuple[ActorState, None]:

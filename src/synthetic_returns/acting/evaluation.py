@@ -79,7 +79,7 @@ def _jax_unrolls(
     state = actor.start(vector, network, num_envs, key)
     unroll = eqx.filter_jit(
         lambda network, state: actor.unroll(
-            vector, network, state, env.episode_steps + 1, greedy=greedy
+            vector, network, state, env.max_episode_steps + 1, greedy=greedy
         )
     )
     while True:

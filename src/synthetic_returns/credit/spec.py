@@ -53,7 +53,7 @@ class EpisodeSpec:
         return cls(
             observation_shape=view.shape(task.observation_shape),
             observation_dtype=task.observation_dtype,
-            max_steps=view.kept(task.episode_steps),
+            max_steps=view.kept(task.max_episode_steps),
             num_actions=task.num_actions,
             has_policy=True,
             stride=view.stride,

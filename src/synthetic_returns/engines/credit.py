@@ -30,7 +30,7 @@ def make_driver(
         config.credit,
         EpisodeSpec.of_task(config.task, config.view),
         config.view,
-        max_episode_steps=config.task.episode_steps,
+        max_episode_steps=config.task.max_episode_steps,
         num_envs=num_envs or config.engine.num_envs,
         streams=streams,
         key=jax.random.fold_in(jax.random.key(seed), 1),

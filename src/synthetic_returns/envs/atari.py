@@ -92,7 +92,7 @@ class Atari(HostTask):
         return _num_actions(self.game)
 
     @property
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         """The time limit, and the frames without an action before it."""
         return -(-(self.max_frames + self.noop_max) // self.frame_skip) + 1
 

@@ -35,7 +35,7 @@ def _sizes(task: Task) -> tuple[str, str, str]:
     except ImportError:  # its extra is not installed
         return ("-", "-", "-")
     shape = "x".join(str(size) for size in env.observation_shape)
-    return shape, str(env.num_actions), str(env.episode_steps)
+    return shape, str(env.num_actions), str(env.max_episode_steps)
 
 
 def _number(value: float) -> str:

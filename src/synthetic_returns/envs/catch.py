@@ -79,7 +79,7 @@ class Catch(Environment[CatchState]):
         return 3
 
     @property
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         """Every frame but the last one is left by a step."""
         return self.runs * self.rows - 1
 
@@ -114,7 +114,7 @@ class Catch(Environment[CatchState]):
         landed = ball_row == self.rows - 1
         caught = (landed & (ball_column == paddle)).astype(jnp.float32)
         missed = landed.astype(jnp.float32) - caught
-        last = time == self.episode_steps
+        last = time == self.max_episode_steps
 
         earned = state.unpaid + caught + missed * self.miss_reward
         reward = jnp.where(last, earned, 0.0) if self.delayed else earned

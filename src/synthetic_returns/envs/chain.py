@@ -84,7 +84,7 @@ class Chain(Environment[ChainState]):
         return 2
 
     @property
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         """The free moves, the jump and the step that leaves the outcome state."""
         return self.free_moves + 2
 

@@ -52,7 +52,7 @@ class GymnasiumTask(HostTask):
                 f"the actions of {self.env_id} are a {type(actions).__name__} and have to be "
                 "Discrete: register it with a wrapper that offers a few of them."
             )
-        _ = self.episode_steps  # refuses an environment without a time limit
+        _ = self.max_episode_steps  # refuses an environment without a time limit
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ class GymnasiumTask(HostTask):
         return int(self._spaces[1].n)
 
     @property
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         """The time limit."""
         limit = self.max_steps or gymnasium.spec(self.env_id).max_episode_steps
         if limit is None:

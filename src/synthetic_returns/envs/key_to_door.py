@@ -131,7 +131,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
         return len(rooms.MOVES)
 
     @property
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         """The key room, then an apple room and a door room for each key."""
         return self.key_steps + self.keys * (self.distractor_steps + self.door_steps)
 
@@ -191,7 +191,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
         in_door_room = room == rooms.DOOR_ROOM
         opened = in_door_room & rooms.is_at(position, rooms.DOOR_CELL)
         wins = opened & (door == self.keys)
-        last = wins | (time == self.episode_steps)
+        last = wins | (time == self.max_episode_steps)
 
         # A key of the first room, or the one behind a door, which only the newest key gives.
         light = jnp.where(opened & ~wins & (state.held == needed), state.held + 1, 0)

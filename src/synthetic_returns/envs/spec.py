@@ -71,7 +71,7 @@ class TaskSpec(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         """The largest number of states in an episode that have a successor."""
 
     @property

@@ -71,7 +71,7 @@ class Umbrella(Environment[UmbrellaState]):
         return 2
 
     @property
-    def episode_steps(self) -> int:
+    def max_episode_steps(self) -> int:
         """The length of the walk."""
         return self.length
 

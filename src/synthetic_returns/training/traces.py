@@ -201,7 +201,7 @@ def _play(env: Environment, agent: Agent, key: Key) -> Trajectory:
     """The best of a few episodes: one in which nothing happens would show nothing."""
     vector = VectorEnvironment(env)
     start = actor.start(vector, agent.network, EPISODES, key)
-    _, trajectory = actor.unroll(vector, agent.network, start, env.episode_steps)
+    _, trajectory = actor.unroll(vector, agent.network, start, env.max_episode_steps)
     return _best(trajectory)
 
 
@@ -223,7 +223,7 @@ def _play_script(env: Environment, key: Key) -> tuple[TimeStep, Int[Array, "time
         state, timestep = env.step(state, action)
         return state, (timestep, action)
 
-    _, (later, action) = jax.lax.scan(step, state, length=env.episode_steps)
+    _, (later, action) = jax.lax.scan(step, state, length=env.max_episode_steps)
     timestep = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b])[:, None], first, later)
     return timestep, action[:, None]
 

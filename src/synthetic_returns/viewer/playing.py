@@ -82,7 +82,9 @@ def _play(
     """Compiled once for all runs of a task; reports play many that differ by their seed alone."""
     vector = VectorEnvironment(task)
     start = actor.start(vector, agent.network, episodes, key)
-    _, trajectory = actor.unroll(vector, agent.network, start, task.episode_steps, greedy=greedy)
+    _, trajectory = actor.unroll(
+        vector, agent.network, start, task.max_episode_steps, greedy=greedy
+    )
 
     def step(state: VectorState, action: Int[Array, "batch"]):
         state, _ = vector.step(state, action)

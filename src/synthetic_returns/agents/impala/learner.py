@@ -83,7 +83,7 @@ class Learner:
             lstm_size=config.lstm_size,
             policy_size=config.policy_size,
             num_actions=env.num_actions,
-            clock=env.episode_steps if config.clock else 0,
+            clock=env.max_episode_steps if config.clock else 0,
             key=network_key,
         )
         if config.action_prior:
@@ -95,7 +95,7 @@ class Learner:
         model = memory = None
         if isinstance(credit, AuxiliaryMethod):
             model = credit.init(feature_size, network.hidden_size, credit_key)
-            memory = credit.start(self.config.engine.num_envs, feature_size, env.episode_steps)
+            memory = credit.start(self.config.engine.num_envs, feature_size, env.max_episode_steps)
         agent = Agent(network, model)
         optimizer = self.optimizer.init(eqx.filter(agent, eqx.is_array))
         return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))

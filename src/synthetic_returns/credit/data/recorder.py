@@ -13,7 +13,7 @@ from synthetic_returns.utils.checks import check_positive
 __all__ = ["Ended", "EpisodeRecorder"]
 
 UNSEEN = -1  # the length of a running episode whose beginning is not known
-REMEDY = "raise the task's episode_steps"
+REMEDY = "raise the task's max_episode_steps"
 OPTIONAL = ("action", "log_prob", "value")
 
 

@@ -120,7 +120,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
         base = preset(task, name or "fast")
     base = choose(base, rest)
     check_flags(base, rest)
-    presets = "|".join(presets_of(base.task_name))
+    presets = "|".join(presets_of(find_task(base.task_name)))
     parsed: Arguments = tyro.cli(
         Arguments[type(base.task)],
         args=rest,

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import tyro
@@ -34,6 +34,8 @@ class Atari(HostTask):
     Attributes:
       game: the name of its ROM in ale-py, such as ``pong``.
     """
+
+    kind: ClassVar[str] = "atari"
 
     game: Annotated[str, tyro.conf.Suppress]
     """The name of the ROM."""

@@ -173,6 +173,7 @@ TASKS = (
         random_return=2.857,
         optimal_return=20.0,
         events=_EVENTS,
+        presets={"fast": {"steps": 500_000}, "paper": {"steps": 1_000_000}},
     ),
     Task(
         name="catch-delayed",
@@ -182,5 +183,10 @@ TASKS = (
         optimal_return=20.0,
         events=_EVENTS,
         defaults={"delayed": True},
+        presets={
+            # All reward arrives at the end, where it says nothing about the last action: beta 0.
+            "fast": {"steps": 600_000, "reward.beta": 0.0},
+            "paper": {"steps": 5_000_000},
+        },
     ),
 )

@@ -8,7 +8,7 @@ cannot tell where its environments run.
 import abc
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -111,6 +111,8 @@ class HostEnvironments(abc.ABC):
 
 class HostTask(TaskSpec):
     """A task whose environments run on the host only."""
+
+    kind: ClassVar[str] = "gymnasium"
 
     @abc.abstractmethod
     def environments(self, num_envs: int, key: Key) -> HostEnvironments:

@@ -83,5 +83,19 @@ TASKS = (
             "point": "a point was won",
             "point_lost": "a point was lost",
         },
+        presets={
+            "fast": {
+                "steps": 2_000_000,
+                # The emulator takes most of the time: learn from each unroll several times.
+                "engine.num_envs": 16,
+                "agent.epochs": 3,
+                "optimizer.learning_rate": 1e-3,
+                # A point is lost a few steps after the ball was not met: no need to look further.
+                "agent.discount": 0.95,
+                # Few and large patches, because little of the court is ever worth a look.
+                "agent.torso.channels": (32, 64),
+                "agent.torso.patches": (8, 2),
+            },
+        },
     ),
 )

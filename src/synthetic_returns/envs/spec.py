@@ -49,10 +49,12 @@ class TaskSpec(abc.ABC):
     closed over by jitted functions; bad parameters are refused in ``__post_init__``.
 
     Attributes:
+      kind: which presets are meant for it: ``jax``, ``gymnasium`` or ``atari``.
       event_marks: how events are marked in pictures; those left out get a mark that is free.
     """
 
     event_marks: ClassVar[Mapping[str, EventMark]] = {}
+    kind: ClassVar[str] = "jax"
 
     @property
     @abc.abstractmethod

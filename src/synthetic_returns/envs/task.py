@@ -24,6 +24,8 @@ class Task:
         if it is not known.
       events: what each event of a step means.
       defaults: parameters in which the task differs from the defaults of its class.
+      presets: by the name of a preset, the settings in which it differs for this task, by their
+        dotted names: ``{"fast": {"steps": 200_000, "agent.entropy_cost": 0.03}}``.
       unscripted: why the environment has no ``optimal_action``; empty if it has one.
     """
 
@@ -34,6 +36,7 @@ class Task:
     optimal_return: float = UNKNOWN
     events: Mapping[str, str] = dataclasses.field(default_factory=dict)
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     unscripted: str = ""
 
     @property

@@ -149,5 +149,13 @@ TASKS = (
         random_return=0.0,
         optimal_return=1.0,
         events={"success": "the decision was right", "umbrella": "the umbrella was taken"},
+        presets={
+            "fast": {"steps": 500_000},
+            "paper": {
+                "steps": 1_000_000,
+                "agent.torso.channels": (),
+                "agent.torso.sizes": (128,),
+            },
+        },
     ),
 )

@@ -22,6 +22,7 @@ COMMANDS = {
     "sweep": "random search over settings, side by side or on many machines; and its results",
     "demo": "delayed Catch with and without synthetic returns, side by side",
     "tasks": "list the tasks, or draw an episode of one",
+    "credit": "list the credit methods, or explain one and its settings",
     "bench": "measure speed: the core, the environments, the agent",
 }
 TRACEBACK = "SYNTHETIC_RETURNS_TRACEBACK"  # set it to see where a message comes from

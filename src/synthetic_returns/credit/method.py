@@ -29,10 +29,10 @@ class Need(enum.StrEnum):
     """What a method cannot do without, beside observations and rewards."""
 
     ACTIONS = "actions"
-    LOG_PROBS = "log-probabilities of the actions"
-    VALUES = "values of the states"
-    WHOLE_EPISODES = "complete episodes"
-    AGENT = "the agent's own features and update"
+    LOG_PROBS = "log-probs"
+    VALUES = "values"
+    WHOLE_EPISODES = "whole episodes"
+    AGENT = "the agent"
 
 
 class Gives(enum.StrEnum):

@@ -10,10 +10,10 @@ __all__ = ["NoCredit"]
 
 @dataclasses.dataclass(frozen=True)
 class NoCredit:
-    """The agent learns from the environment's rewards alone."""
+    """The agent learns from the environment's rewards: the baseline of every comparison."""
 
     name: ClassVar[str] = "none"
-    summary: ClassVar[str] = "nothing: the environment's rewards alone, the baseline of all"
+    summary: ClassVar[str] = "the environment's rewards alone"
     reference: ClassVar[str] = ""
     needs: ClassVar[frozenset[Need]] = frozenset()
     gives: ClassVar[Gives] = Gives.NOTHING

@@ -27,8 +27,8 @@ class Episodic(EpisodicSettings):
     """
 
     name: ClassVar[str] = "episodic"
-    summary: ClassVar[str] = "c, g and b of the paper, trained on whole episodes beside the agent"
-    reference: ClassVar[str] = "ours, after Raposo et al. 2021"
+    summary: ClassVar[str] = "c, g and b trained on whole episodes"
+    reference: ClassVar[str] = "ours"
 
     def init(self, spec: EpisodeSpec, key: Key) -> EpisodicState:
         """Draws the parameters."""

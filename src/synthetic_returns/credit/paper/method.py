@@ -26,7 +26,7 @@ class Paper(AuxiliaryMethod):
     """
 
     name: ClassVar[str] = "paper"
-    summary: ClassVar[str] = "c, g and b on the agent's features, trained in its own update"
+    summary: ClassVar[str] = "c, g and b in the agent's own update"
     reference: ClassVar[str] = "Raposo et al. 2021"
 
     cost: float = 1.0

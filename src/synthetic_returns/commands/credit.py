@@ -1,0 +1,45 @@
+"""``synthetic-returns credit``."""
+
+import dataclasses
+from collections.abc import Sequence
+
+USAGE = """\
+usage: synthetic-returns credit
+       synthetic-returns credit NAME
+
+Lists the credit methods: what each does, its paper, what it needs and where it can be used; or
+explains one of them and lists its settings.
+"""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Lists, or explains one."""
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return
+    import tyro
+    from rich.console import Console
+
+    from synthetic_returns.credit.catalog import describe, methods_table
+    from synthetic_returns.credit.registry import find_method
+
+    if not arguments:
+        Console().print(methods_table())
+        print("\nsynthetic-returns credit NAME explains one and lists its settings.")
+        return
+    if len(arguments) > 1:
+        raise ValueError(f"credit takes the name of one method, not {' '.join(arguments)!r}.")
+    method = find_method(arguments[0])
+    print(describe(method))
+    print()
+    if not dataclasses.fields(method):
+        print("It has no settings.")
+        return
+    # The flags as the command train knows them.
+    flags = dataclasses.make_dataclass("Flags", [("credit", method)])
+    tyro.cli(
+        flags,
+        args=["--help"],
+        prog=f"synthetic-returns train TASK --credit {method.name}",
+        config=(tyro.conf.HelptextFromCommentsOff,),
+    )

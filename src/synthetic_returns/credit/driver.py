@@ -291,7 +291,7 @@ def _check_needs(method: CreditMethod, spec: EpisodeSpec) -> None:
 
 
 @eqx.filter_jit(donate="all-except-first")
-def _learn(method: CreditMethod, state: Any, batch: Any, draw: np.ndarray) -> tuple[Any, Any]:
+def _learn(method: CreditMethod, state: Any, batch: Any, draw: Any) -> tuple[Any, Any]:
     seed, count = draw
     return method.learn(state, batch, jax.random.fold_in(jax.random.key(seed), count))
 

@@ -128,7 +128,7 @@ class Checkpoints:
 
         def restored(path: tuple[Any, ...], leaf: Any) -> Any:
             name = _name(path)
-            return _like(leaf, arrays[name]) if name in arrays else leaf
+            return _like(leaf, arrays[name]) if name in arrays and name in leaves else leaf
 
         return step, jax.tree_util.tree_map_with_path(restored, template)
 

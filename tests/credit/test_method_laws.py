@@ -1,0 +1,282 @@
+"""Laws that hold for every credit method that learns from episodes, registered or made up here."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.method import CreditMethod, Gives, Need
+from synthetic_returns.credit.model import EpisodeCredit, Played
+from synthetic_returns.credit.registry import find_method, method_names
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.credit.view import View
+from synthetic_returns.types import StepType, TimeStep
+from tests.credit.known_contributions import KINDS, LENGTH, SMALL, TRUE, episode_of, make_episodes
+from tests.credit.methods import REPLAY, Linear, Novelty, Taken, Uniform
+from tests.credit.test_recorder import LONGEST, make_stream, segments
+from tests.trees import arrays
+
+OURS = [find_method(name) for name in method_names()]
+LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
+# Small enough for a test; a method that is not listed is taken as it comes.
+SMALLER = {"episodic": dataclasses.replace(SMALL, replay=REPLAY)}
+METHODS = [
+    *(SMALLER.get(kind.name, kind()) for kind in LEARNED),
+    *(k() for k in (Linear, Novelty, Uniform, Taken)),
+]
+EACH = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+EACH_LEARNED = pytest.mark.parametrize("kind", LEARNED, ids=lambda kind: kind.name)
+
+ROWS = [[6, 3, 5, 4, 6, 2, 6], [2, 5, 6, 6, 1, 4, 5], [5, 5, 4, 6, 3, 6, 6]]
+
+
+def make_driver(method: CreditMethod, seed: int = 0, view: View | None = None) -> CreditDriver:
+    """For the streams of ``make_stream``."""
+    view = view or View()
+    spec = EpisodeSpec(
+        (2,), np.dtype(np.float32), view.kept(LONGEST), num_actions=2, has_policy=True,
+        stride=view.stride,
+    )  # fmt: skip
+    return CreditDriver(method, spec, view, max_episode_steps=LONGEST, num_envs=len(ROWS),
+                        key=jax.random.key(seed))  # fmt: skip
+
+
+def streams(scale: float = 1.0) -> Any:
+    """Segments of numbered states, small enough to learn from."""
+    made, _ = make_stream(ROWS, seed=3)
+
+    def small(step):
+        kind, number, reward, discount, action = step
+        return kind, number / 1e6, scale * reward, discount, action % 2
+
+    return [[small(step) for step in row] for row in made]
+
+
+def credit_of(driver: CreditDriver, length: int, rows: Any = None) -> np.ndarray:
+    """The credit of all transitions of the streams, followed in segments of a length."""
+    parts = []
+    for number, part in enumerate(segments(rows or streams(), length)):
+        for item, credit in driver.follow(part, number):
+            assert item == len(parts)  # in order, none left out
+            given = [x for x in (credit.reward, credit.advantage) if x is not None]
+            assert len(given) == 1
+            parts.append(np.asarray(given[0]))
+    return np.concatenate(parts)
+
+
+@EACH
+def test_cutting_episodes_into_other_segments_changes_nothing(method):
+    drivers = {length: make_driver(method) for length in (1, 4, 13)}
+    found = {}
+    for length, driver in drivers.items():
+        credit_of(driver, 1)  # learn the same
+        for recorder in driver.recorders:
+            recorder.forget()
+        driver.forget(0)
+        driver.learn = lambda episodes: None  # and no more
+        found[length] = credit_of(driver, length)
+    steps = min(len(x) for x in found.values())
+    assert steps > 10
+    assert np.any(found[1][:steps])
+    for length in (4, 13):
+        np.testing.assert_allclose(found[length][:steps], found[1][:steps], rtol=1e-5, atol=1e-6)
+
+
+@EACH
+def test_a_snapshot_goes_on_like_the_original(method):
+    rows = streams()
+    original, copy = make_driver(method), make_driver(method)
+    half = [row[:17] for row in rows]
+    later = [row[16:] for row in rows]
+    if Need.WHOLE_EPISODES in method.needs:
+        half = later = rows  # what waits for the end of an episode is not part of a snapshot
+    credit_of(original, 4, half)
+    snapshot = jax.tree.map(lambda x: np.array(x) if isinstance(x, np.ndarray) else x,
+                            original.snapshot())  # fmt: skip
+    snapshot["state"] = jax.tree.map(
+        lambda x: jnp.array(x) if eqx.is_array(x) else x, snapshot["state"]
+    )
+    copy.restore(snapshot)
+    if Need.WHOLE_EPISODES in method.needs:
+        original.forget(0)
+        copy.forget(0)
+    mine, yours = credit_of(original, 4, later), credit_of(copy, 4, later)
+    np.testing.assert_array_equal(mine, yours)
+    assert original.updates == copy.updates > 0
+    for a, b in zip(arrays(original.snapshot()), arrays(copy.snapshot()), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@EACH
+def test_terminal_states_earn_nothing(method):
+    driver = make_driver(method)
+    credit_of(driver, 1)
+    parts = list(segments(streams(), 1))
+    driver.forget(0)
+    credit = credit_of(driver, 1)
+    last = np.concatenate([part.last[1:] for part in parts])[: len(credit)]
+    outside = np.concatenate([part.last[:-1] for part in parts])[: len(credit)]
+    assert last.any()
+    assert outside.any()
+    if method.gives is Gives.REWARD:
+        assert not np.any(credit[last])
+    assert not np.any(credit[outside])
+    assert np.any(credit)
+
+
+@EACH
+def test_nothing_is_compiled_again_after_warm_up(method, monkeypatch):
+    driver = make_driver(method)
+    credit_of(driver, 4)
+    traced = []
+    for name in ("learn", "examine", "assign"):
+        function = getattr(type(method), name)
+
+        def counted(self, *args, function=function, name=name):
+            traced.append(name)
+            return function(self, *args)
+
+        monkeypatch.setattr(type(method), name, counted)
+    driver.forget(0)
+    credit_of(driver, 4)
+    assert not traced
+
+
+@EACH
+def test_it_is_explained(method):
+    driver = make_driver(method)
+    credit_of(driver, 1)
+    time, batch = LONGEST + 1, 2
+    kinds = np.full((time, batch), StepType.MID)
+    kinds[0], kinds[LONGEST, 0], kinds[3, 1] = StepType.FIRST, StepType.LAST, StepType.LAST
+    rng = np.random.default_rng(0)
+    timestep = TimeStep(
+        step_type=jnp.asarray(kinds, jnp.int8),
+        reward=jnp.asarray(rng.normal(size=(time, batch)), jnp.float32),
+        discount=jnp.ones((time, batch)),
+        observation=jnp.asarray(rng.normal(size=(time, batch, 2)), jnp.float32),
+        events={},
+    )
+    zeros = jnp.zeros((time - 1, batch))
+    played = Played(timestep, jnp.zeros((time - 1, batch), jnp.int32), zeros, zeros)
+    credit = EpisodeCredit(driver.state, method, View())
+    explanation = eqx.filter_jit(credit.explain)(played)
+    assert explanation.credit in explanation.terms
+    assert explanation.paid.shape[:2] == (time, batch)
+    assert not np.any(explanation.paid[LONGEST, 0])
+    assert not np.any(explanation.paid[3, 1])
+    thinned = EpisodeCredit(driver.state, method, View(stride=2))
+    assert eqx.filter_jit(thinned.explain)(played).paid.shape[:2] == (time, batch)
+
+
+def learner(kind: type[CreditMethod]) -> CreditDriver:
+    """A driver of a registered method for episodes whose contributions are known."""
+    method = dataclasses.replace(SMALL) if kind.name == "episodic" else kind()
+    spec = EpisodeSpec((KINDS,), np.dtype(np.float32), LENGTH, num_actions=2, has_policy=True)
+    return CreditDriver(method, spec, View(), max_episode_steps=LENGTH, num_envs=1,
+                        key=jax.random.key(0))  # fmt: skip
+
+
+def with_policy(episodes: list[Any]) -> list[Any]:
+    """With actions and what a policy says, for methods that need them."""
+    n = np.zeros(LENGTH, np.float32)
+    return [
+        dataclasses.replace(e, action=n.astype(np.int32), log_prob=n, value=n) for e in episodes
+    ]
+
+
+def taught(kind: type[CreditMethod], **problem: Any) -> np.ndarray:
+    """What a method pays for a state of each kind, after learning."""
+    driver = learner(kind)
+    for batch in range(60):
+        driver.learn(with_policy(make_episodes(batch, 16, **problem)))
+    paid: list[list[float]] = [[] for _ in range(KINDS)]
+    for episode in with_policy(make_episodes(1000, 64)):
+        credit = np.asarray(driver._credit_of(episode).reward)[:, 0]
+        for kind_of_state, value in zip(
+            episode.observation[1:-1].argmax(axis=1), credit[:-1], strict=True
+        ):
+            paid[kind_of_state].append(float(value))
+    return np.array([np.mean(values) for values in paid])
+
+
+@EACH_LEARNED
+def test_contributions_that_are_known_are_found(kind):
+    paid = taught(kind, noise=0.5)
+    assert np.corrcoef(paid, TRUE)[0, 1] > 0.95
+
+
+@EACH_LEARNED
+def test_the_unit_of_reward_changes_nothing_but_the_unit(kind):
+    one, thousand = taught(kind, noise=0.5), taught(kind, noise=0.5, scale=1000.0)
+    np.testing.assert_allclose(thousand / 1000, one, atol=0.15 * np.ptp(one))
+
+
+@EACH_LEARNED
+def test_noise_earns_next_to_nothing(kind):
+    paid = taught(kind, contribution=0 * TRUE, noise=1.0)
+    assert np.ptp(paid) < 0.1
+
+
+def test_an_episode_that_was_not_seen_from_its_start_is_not_waited_for():
+    driver = make_driver(Uniform())
+    rows = [row[1:] for row in streams()]
+    credit = credit_of(driver, 2, rows)
+    assert len(credit) > 10
+    for row, lengths in enumerate(ROWS):
+        assert not np.any(credit[: lengths[0] - 1, row])
+        assert np.any(credit[:, row])
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_hindsight_pays_the_whole_return_of_every_episode(stride):
+    """A uniform share for each step adds up to the return, less what the terminal state had."""
+    driver = make_driver(Uniform(), view=View(stride=stride))
+    made, episodes = make_stream(ROWS, seed=3)
+    credit = credit_of(driver, 4, made)
+    finished = [(row, end, e) for row, end, e in episodes if end <= len(credit)]
+    assert len(finished) > 5
+    for row, end, episode in finished:
+        kept = -(-len(episode) // stride)
+        paid = credit[end - len(episode) : end, row].sum()
+        mean = episode.reward.sum() / kept
+        assert paid == pytest.approx(mean * (kept - 1), rel=1e-3, abs=1e-4)
+
+
+def test_advantages_stand_where_the_actions_were_taken():
+    driver = make_driver(Taken())
+    rows = streams()
+    credit = credit_of(driver, 4, rows)
+    _, episodes = make_stream(ROWS, seed=3)
+    for row, end, episode in episodes:
+        if end > len(credit):
+            continue
+        total = episode.reward.sum()
+        for t in range(len(episode)):
+            taken = int(rows[row][end - len(episode) + t][4])
+            want = np.zeros(2)
+            want[taken] = total
+            got = credit[end - len(episode) + t, row]
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_needed_and_not_known_is_refused():
+    spec = EpisodeSpec((2,), np.dtype(np.float32), LONGEST, num_actions=None, action_dtype=None)
+    with pytest.raises(ValueError, match=r"'test-taken' needs actions that are numbered and the"):
+        CreditDriver(Taken(), spec, View(), max_episode_steps=LONGEST, num_envs=1,
+                     key=jax.random.key(0))  # fmt: skip
+
+
+def test_an_episode_can_be_learned_from_by_hand_and_paid_at_once():
+    """Updates are made in place: what pays must be what was learned."""
+    driver = make_driver(Linear())
+    part = next(segments(streams(), 1))
+    (_, before), = driver.follow(part, None)  # fmt: skip
+    driver.learn([episode_of(np.ones((4, 2), np.float32), [0, 0, 0, 1.0])] * 8)
+    (_, after), = driver.follow(part, None)  # fmt: skip
+    assert np.any(np.asarray(before.reward) != np.asarray(after.reward))

@@ -50,6 +50,9 @@ class Config(Generic[Task]):
     """Name of the preset that this configuration started from."""
     steps: int = 1_000_000
     """Environment steps to train for, over all environments."""
+    schedule_steps: int | None = None
+    """Environment steps over which the step size anneals and the entropy cost decays; by default
+    all steps. A run that is resumed for longer keeps the schedules that it began with."""
     seed: int = 0
     """Seed of everything random."""
 
@@ -71,6 +74,8 @@ class Config(Generic[Task]):
     def __post_init__(self) -> None:
         """Checks what one group alone cannot know."""
         check_positive("steps", self.steps)
+        if self.schedule_steps is not None:
+            check_positive("schedule_steps", self.schedule_steps)
         updates_per_call = getattr(self.engine, "updates_per_call", 1)
         if updates_per_call > 1 and isinstance(self.credit, CreditMethod):
             raise ValueError(
@@ -85,9 +90,9 @@ class Config(Generic[Task]):
         return not isinstance(self.credit, NoCredit)
 
     @property
-    def updates(self) -> int:
-        """Unrolls of the whole run; each is learned from for ``agent.epochs``."""
-        return max(1, self.steps // self.engine.steps_per_update)
+    def scheduled_updates(self) -> int:
+        """Unrolls over which schedules run; each is learned from for ``agent.epochs``."""
+        return max(1, (self.schedule_steps or self.steps) // self.engine.steps_per_update)
 
     def changed(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> "Config[Task]":
         """A copy with other values, by dotted name; takes what ``dict.update`` takes.

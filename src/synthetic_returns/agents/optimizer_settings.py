@@ -22,7 +22,7 @@ class OptimizerSettings(abc.ABC):
     learning_rate: float = 4e-4
     """Its step size."""
     anneal: bool = False
-    """Let the step size fall to zero, linearly over the steps of the run."""
+    """Let the step size fall to zero, linearly over the schedule_steps of the run."""
     max_grad_norm: float = 40.0
     """Gradients with a larger global norm are scaled down to it."""
 
@@ -33,7 +33,7 @@ class OptimizerSettings(abc.ABC):
         """The optimiser.
 
         Args:
-          steps: optimisation steps of the whole run.
+          steps: optimisation steps until an annealed step size is zero.
         """
         rate = self.learning_rate
         if self.anneal:

@@ -67,6 +67,8 @@ def train_seeds(
     log: Sequence[str] = (),
 ) -> list[Run]:
     """Trains agents that differ in their seed only, as one computation; see ``train``."""
+    if resume:
+        configs = [_with_own_schedules(c, out) for c, out in zip(configs, outs, strict=True)]
     config = configs[0]
     for other in configs[1:]:
         if dataclasses.replace(other, seed=config.seed) != config:
@@ -163,6 +165,26 @@ def train_seeds(
         return runs
 
 
+def _with_own_schedules(config: Config, out: str | Path | None) -> Config:
+    """The configuration of a run that goes on: its schedules are those that it began with.
+
+    Schedules that were stretched to the new number of steps would go back up.
+    """
+    if out is None or not Path(out).exists():
+        return config
+    before = Config.from_dict(Run.open(out).config)
+    if config.schedule_steps is None and config.steps != before.steps:
+        config = config.changed(schedule_steps=before.schedule_steps or before.steps)
+    end = config.schedule_steps
+    if config.optimizer.anneal and end is not None and config.steps > end:
+        raise RunError(
+            f"{out} was planned for {end:,} steps, at which its step size has fallen to zero, so "
+            f"nothing would be learned up to {config.steps:,}: add --schedule-steps {config.steps} "
+            "to stretch its schedules, with which the step size goes up again, or start a new run"
+        )
+    return config
+
+
 def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
     """A new run, or the one to go on with."""
     if out is None:
@@ -171,7 +193,7 @@ def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
         run = Run.open(out, write=True)
         before = Config.from_dict(run.config)
         # Training for longer, or elsewhere, is not another experiment.
-        free: dict[str, Any] = {"steps": config.steps}
+        free: dict[str, Any] = {"steps": config.steps, "schedule_steps": config.schedule_steps}
         if isinstance(config.engine, ClusterSettings) and isinstance(
             before.engine, ClusterSettings
         ):

@@ -162,7 +162,7 @@ class Learner:
     @property
     def optimizer(self) -> optax.GradientTransformation:
         """The optimiser of the agent."""
-        return self.config.optimizer.make(self.config.updates * self.config.agent.epochs)
+        return self.config.optimizer.make(self.config.scheduled_updates * self.config.agent.epochs)
 
     @property
     def log_action_prior(self) -> Float[Array, "actions"]:
@@ -172,7 +172,7 @@ class Learner:
 
     def entropy_cost(self, updates: Int[Array, ""]) -> Float[Array, ""]:
         """The weight of the entropy bonus after so many updates."""
-        progress = jnp.minimum(updates / self.config.updates, 1)
+        progress = jnp.minimum(updates / self.config.scheduled_updates, 1)
         settings = self.config.agent
         return settings.entropy_cost * (1 - settings.entropy_decay * progress)
 

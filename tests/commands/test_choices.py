@@ -4,6 +4,7 @@ import pytest
 
 from synthetic_returns.commands.train import configuration
 from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
@@ -95,6 +96,7 @@ def test_another_credit_method_has_its_own_settings():
 def test_the_presets_own_choice_keeps_its_settings():
     config = configuration(["pong", "--credit", "episodic", "--engine", "local"])
     assert config == preset("pong")
+    assert isinstance(config.credit, Episodic)
     assert config.credit.replay == Replay(32, 4, 1.0, 4, save=False)
 
 

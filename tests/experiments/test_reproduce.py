@@ -37,7 +37,7 @@ def test_reproduce_trains_records_and_reuses(tmp_path, tiny_chain, monkeypatch, 
     ]
     assert len(read_csv(tmp_path / "out" / "chain" / "none-seed0.csv")) > 20
     printed = capsys.readouterr().out
-    assert "with SR, 1 seed" in (tmp_path / "out" / "report.html").read_text()
+    assert "episodic, 1 seed" in (tmp_path / "out" / "report.html").read_text()
     assert "out/report.html" in printed.replace("\n", "")
     assert "0 of 1" in printed
     assert "chain none: eval_success ≤ 0.05: 1 of 1" in printed

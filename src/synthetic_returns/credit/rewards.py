@@ -1,6 +1,6 @@
 """The augmented reward, Eq. (reward_summation)."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -31,6 +31,6 @@ def augmented_reward(
     check_finite_number("alpha", alpha)
     check_finite_number("beta", beta)
     check_shape("c_t", c_t, r_t.shape, "the shape of r_t")
-    if not isinstance(c_t, np.ndarray):  # which has no gradient to stop, and stays on the host
-        c_t = jax.lax.stop_gradient(c_t)
-    return alpha * c_t + beta * r_t  # pyright: ignore
+    # numpy's arrays have no gradient to stop, and stay on the host.
+    detached: Any = c_t if isinstance(c_t, np.ndarray) else jax.lax.stop_gradient(c_t)
+    return alpha * detached + beta * r_t

@@ -61,6 +61,7 @@ FAST: Settings = {
     "agent": ImpalaSettings(
         entropy_cost=0.01,
         entropy_decay=1.0,
+        value_cost=1.0,
         discount=0.9,
         trace_decay=0.95,
         torso=TorsoSettings(sizes=(128, 128)),

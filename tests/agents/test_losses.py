@@ -35,12 +35,12 @@ def test_policy_gradient_by_hand():
 
 
 def test_value_loss_by_hand():
-    """((1 - 2)^2 + (3 - 3)^2 + (5 - 1)^2) / 3, and the derivative 2 (v - target) / 3."""
+    """Half of ((1 - 2)^2 + (3 - 3)^2 + (5 - 1)^2) / 3, and the derivative (v - target) / 3."""
     v = jnp.array([[1.0, 3.0], [99.0, 5.0]])
     target = jnp.array([[2.0, 3.0], [0.0, 1.0]])
-    assert value_loss(v, target, VALID) == pytest.approx(17 / 3)
+    assert value_loss(v, target, VALID) == pytest.approx(17 / 6)
     grads = jax.grad(value_loss, (0, 1))(v, target, VALID)
-    np.testing.assert_allclose(grads[0], [[-2 / 3, 0], [0, 8 / 3]], rtol=1e-6)
+    np.testing.assert_allclose(grads[0], [[-1 / 3, 0], [0, 4 / 3]], rtol=1e-6)
     assert not np.any(grads[1])
 
 

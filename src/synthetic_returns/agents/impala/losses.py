@@ -49,8 +49,9 @@ def value_loss(
     target_tm1: Float[Array, "time batch"],
     valid_tm1: Bool[Array, "time batch"],
 ) -> Float[Array, ""]:
-    """Squared error of the values."""
-    return masked_mean(jnp.square(jax.lax.stop_gradient(target_tm1) - v_tm1), valid_tm1)
+    """Half of the squared error of the values, as in IMPALA."""
+    error = jax.lax.stop_gradient(target_tm1) - v_tm1
+    return 0.5 * masked_mean(jnp.square(error), valid_tm1)
 
 
 def entropy_loss(

@@ -21,7 +21,7 @@ class ImpalaSettings:
     entropy_decay: float = 0.0
     """The share of it that is gone at the end of the run, falling linearly; 0 keeps it."""
     value_cost: float = 0.5
-    """Weight of the value loss."""
+    """Weight of the value loss, which is half of the squared error."""
     action_prior: float = 0.0
     """The probability of action 0 that the agent begins with and that the entropy bonus pulls
     towards, for tasks in which actions at random lead nowhere; 0 for all actions alike."""

@@ -273,3 +273,25 @@ def test_works_under_vmap_and_scan():
         memory, loss = body(memory, unroll)
         looped.append(loss)
     np.testing.assert_allclose(scanned, looped, rtol=1e-5)
+
+
+def test_nothing_is_learned_from_an_episode_that_was_not_seen_from_its_beginning():
+    """Environments that begin in the middle of an episode: their sums over the past are cut."""
+    model = make_model()
+    first = jnp.zeros((8, 2), bool).at[3, 0].set(True)
+    unroll = make_unroll(0, 8, 2) | {"first": first, "valid": jnp.ones((8, 2), bool)}
+    cut = EpisodicMemory.empty(2, 10, PAST, whole=False)
+    seen = jnp.zeros((8, 2), bool).at[3:, 0].set(True)
+    got = fast(model, cut, unroll)
+    want = fast(model, EpisodicMemory.empty(2, 10, PAST), unroll | {"valid": seen})
+    assert float(got.loss) == pytest.approx(float(want.loss), rel=1e-6)
+    assert float(got.loss) != pytest.approx(
+        float(fast(model, EpisodicMemory.empty(2, 10, PAST), unroll).loss), rel=1e-3
+    )
+    np.testing.assert_array_equal(got.memory.whole, [True, False])
+    # The next unroll goes on where this one ended.
+    after = fast(model, got.memory, unroll | {"first": jnp.zeros((8, 2), bool)})
+    first_row = jnp.zeros((8, 2), bool).at[:, 0].set(True)
+    known = EpisodicMemory(got.memory.states, got.memory.steps, jnp.ones(2, bool))
+    want = fast(model, known, unroll | {"first": jnp.zeros((8, 2), bool), "valid": first_row})
+    assert float(after.loss) == pytest.approx(float(want.loss), rel=1e-6)

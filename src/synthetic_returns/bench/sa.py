@@ -79,6 +79,7 @@ def _problem(capacity: int, time_steps: int, batch: int) -> tuple[Any, ...]:
     memory = EpisodicMemory(
         jax.random.normal(keys[1], (batch, capacity, FEATURES)),
         jnp.full(batch, capacity // 2, jnp.int32),
+        jnp.ones(batch, bool),
     )
     features = jax.random.normal(keys[2], (time_steps, batch, FEATURES))
     first = jnp.zeros((time_steps, batch), bool)

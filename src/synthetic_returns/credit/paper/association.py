@@ -79,6 +79,8 @@ def associate(
     _check_inputs(memory, features, first, reward, current, valid)
     if check:
         reward = check_finite("reward", reward)
+    # The past of an episode that was not seen from its beginning is not known.
+    valid = valid & (memory.whole[None] | (jnp.cumsum(first, axis=0, dtype=jnp.int32) > 0))
 
     past = jax.lax.stop_gradient(features)
     c_t = model.contribution(past)

@@ -22,18 +22,30 @@ class EpisodicMemory(eqx.Module):
       states: the ring of representations; slots that were not written yet hold zeros.
       steps: how many states of the running episode came before the next unroll; more than the
         capacity once the oldest were forgotten.
+      whole: whether the running episode was seen from its first state on. Of one that was not, the
+        sum over past states is cut, and no reward is to be predicted from it.
     """
 
     states: Float[Array, "batch capacity size"]
     steps: Int[Array, "batch"]
+    whole: Bool[Array, "batch"]
 
     @classmethod
-    def empty(cls, batch: int, capacity: int, size: int) -> "EpisodicMemory":
-        """A memory before the first step."""
+    def empty(cls, batch: int, capacity: int, size: int, *, whole: bool = True) -> "EpisodicMemory":
+        """A memory before the first unroll.
+
+        Args:
+          batch: number of environments.
+          capacity: states that fit.
+          size: features of a state.
+          whole: whether the first unroll begins with first states, whatever it says itself; False
+            if it may begin in the middle of episodes.
+        """
         check_positive("batch", batch)
         check_positive("capacity", capacity)
         check_positive("size", size)
-        return cls(jnp.zeros((batch, capacity, size)), jnp.zeros(batch, jnp.int32))
+        steps = jnp.zeros(batch, jnp.int32)
+        return cls(jnp.zeros((batch, capacity, size)), steps, jnp.full(batch, whole))
 
     @property
     def capacity(self) -> int:
@@ -103,4 +115,4 @@ def remember(
     restarted = jnp.any(first, axis=0)[:, None, None]
     ring = jnp.where(restarted, 0, memory.states)
     ring = ring.at[row, slot].set(jax.lax.stop_gradient(states), mode="drop")
-    return EpisodicMemory(ring, steps)
+    return EpisodicMemory(ring, steps, memory.whole | jnp.any(first, axis=0))

@@ -53,8 +53,9 @@ class Paper(AuxiliaryMethod):
         )
 
     def start(self, num_envs: int, feature_size: int, max_episode_steps: int) -> EpisodicMemory:
-        """An empty memory."""
-        return EpisodicMemory.empty(num_envs, self.capacity or max_episode_steps, feature_size)
+        """An empty memory, of environments that may be in the middle of their episodes."""
+        capacity = self.capacity or max_episode_steps
+        return EpisodicMemory.empty(num_envs, capacity, feature_size, whole=False)
 
     def learn(
         self, model: StateAssociativeModel, memory: EpisodicMemory, states: AgentStates

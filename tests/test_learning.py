@@ -6,12 +6,19 @@ from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.presets import preset
 from synthetic_returns.training.trainer import train
 
+# The paper's own method learns on unrolls, in the agent's update; a shorter chain takes it a
+# minute.
+BUDGETS = {"fast": ({}, 100_000), "paper": ({"length": 9, "trigger": 3, "free_moves": 4}, 80_000)}
 
-@pytest.mark.parametrize("sr", [True, False])
-def test_chain(tmp_path, sr):
-    config = preset("chain", "fast").changed(
-        {"reporting.eval_episodes": 100, "reporting.traces": 0}, steps=100_000
+
+@pytest.mark.parametrize("credit", [True, False])
+@pytest.mark.parametrize("name", BUDGETS)
+def test_chain(tmp_path, name, credit):
+    parameters, steps = BUDGETS[name]
+    config = preset("chain", name, **parameters).changed(
+        {"reporting.eval_episodes": 100, "reporting.traces": 0, "engine.devices": 1}, steps=steps
     )
-    config = config if sr else config.changed(credit=NoCredit())
+    if not credit:
+        config = config.changed(credit=NoCredit())
     success = train(config, out=tmp_path / "run").summary()["eval"]["success"]
-    assert success > 0.9 if sr else success < 0.1
+    assert success > 0.9 if credit else success < 0.3

@@ -257,24 +257,9 @@ def _compiled(method: CreditMethod, state: Any) -> Callable[..., tuple[Assignmen
     def assign(parameters: list[Array], carry: Any, segment: Segment) -> tuple[Assignment, Any]:
         state = eqx.combine(jax.tree.unflatten(structure, parameters), rest)
         credit, carry = method.assign(state, carry, segment)
-        return jax.lax.stop_gradient(_earned(credit, segment)), carry
+        return jax.lax.stop_gradient(credit.earned(jnp.asarray(segment.last))), carry
 
     return jax.jit(assign)
-
-
-def _earned(credit: Assignment, segment: Segment) -> Assignment:
-    """Nothing is earned by arriving in a terminal state, or in another episode.
-
-    No later reward can depend on a terminal state, so nothing is ever learned about it.
-    """
-    outside = segment.last[1:] | segment.last[:-1]
-    reward, advantage = credit.reward, credit.advantage
-    return Assignment(
-        reward=None if reward is None else jnp.where(outside, 0, reward),
-        advantage=None
-        if advantage is None
-        else jnp.where(segment.last[:-1][..., None], 0, advantage),
-    )
 
 
 def _check_needs(method: CreditMethod, spec: EpisodeSpec) -> None:

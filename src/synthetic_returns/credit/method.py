@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Bool, Float, Shaped
 
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.data.replay import Replay
@@ -48,12 +48,28 @@ class Assignment(eqx.Module):
 
     Attributes:
       reward: of arriving in each destination state, in units of the environment's reward; added to
-        it. A terminal state earns none: the driver sees to that.
+        it.
       advantage: of each action in each source state, used instead of the agent's own.
     """
 
     reward: Float[Array, "time batch"] | None = None
     advantage: Float[Array, "time batch actions"] | None = None
+
+    def earned(self, last: Bool[Array, "states batch"]) -> "Assignment":
+        """What is left of it: arriving in a terminal state, or in another episode, earns nothing.
+
+        No later reward can depend on a terminal state, so nothing is ever learned about it.
+
+        Args:
+          last: whether an episode ends in each of the T + 1 states.
+        """
+        from_last, to_last = last[:-1], last[1:]
+        reward, advantage = self.reward, self.advantage
+        if reward is not None:
+            reward = jnp.where(from_last | to_last, 0, reward)
+        if advantage is not None:
+            advantage = jnp.where(from_last[..., None], 0, advantage)
+        return Assignment(reward, advantage)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -132,6 +132,7 @@ class AuxiliaryCredit(eqx.Module):
                 reward=self.reward_scale * timestep.reward[1:],
             ),
         )
+        explanation = _with_credit(explanation, jnp.where(timestep.last, 0, explanation.paid))
         terms = {
             name: term
             if term.kind == "gate"

@@ -207,7 +207,8 @@ class Learner:
         elif isinstance(credit, AuxiliaryMethod):
             states = AgentStates(features, hidden, timestep.first, timestep.last, r_t)
             outcome = credit.learn(agent.credit, memory, states)
-            credit_t, credit_loss, memory = outcome.reward, outcome.loss, outcome.memory
+            credit_t = Assignment(outcome.reward).earned(timestep.last).reward
+            credit_loss, memory = outcome.loss, outcome.memory
             metrics |= {f"credit/{name}": x for name, x in outcome.metrics.items()}
 
         # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.

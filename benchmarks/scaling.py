@@ -60,7 +60,7 @@ def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> Clu
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     settings = engine_of(config)
     envs, streams = settings.envs_per_actor, settings.unrolls_per_update
-    learner = UnrollLearner(config, 0, streams=streams, stream_envs=envs)
+    learner = UnrollLearner(config, 0, streams=streams, num_envs=envs)
     processes = [ActorProcess(config, envs, 0, stream) for stream in range(streams)]
     weights = to_weights(learner.agent.network, 0)
     play_s = update_s = 0.0

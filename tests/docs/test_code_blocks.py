@@ -9,6 +9,7 @@ import pytest
 import tyro
 
 from synthetic_returns.cli import main
+from synthetic_returns.credit import registry
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -60,6 +61,7 @@ def test_python_runs_as_it_stands(code, tmp_path, monkeypatch):
         )
         importlib.import_module("torch").set_num_threads(1)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_REGISTERED", {})  # what a block registers is its own
     # The one change: training is too long for a test.
     small = 'preset("chain").changed({"reporting.eval_episodes": 5}, steps=2_000)'
     exec(compile(code.replace('preset("catch-delayed", runs=20)', small), "block", "exec"), {})

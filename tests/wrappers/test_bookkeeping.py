@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
-from tests.wrappers.planned import PlannedEnv, assert_recorded, contribution, listen
-from tests.wrappers.small import OPTIONS
+from tests.wrappers.planned import Known, PlannedEnv, assert_recorded, contribution, listen
 
 LONGEST = 6
 ALPHA, BETA = 0.5, 2.0
@@ -24,7 +23,7 @@ def wrapped(plans, mode, **parameters):
     rows = [lambda row=row, plan=plan: PlannedEnv(row, plan) for row, plan in enumerate(plans)]
     return SyntheticReturnsVectorWrapper(
         SyncVectorEnv(rows, autoreset_mode=mode),
-        **{"options": OPTIONS, "longest": LONGEST, "learn_every": 1} | parameters,
+        **{"method": Known(), "max_episode_steps": LONGEST, "learn_every": 1} | parameters,
     )
 
 
@@ -61,9 +60,8 @@ def test_no_reward_is_lost_duplicated_or_moved(mode, plans, steps, copy, monkeyp
         np.testing.assert_allclose(augmented, ALPHA * c + BETA * info["true_reward"], rtol=1e-6)
         over = ended
         finished = [n + bool(end) for n, end in zip(finished, ended, strict=True)]
-    for _ in range(len(heard), sum(finished)):  # one step learns from one episode at most
-        env.credit._learn()
-    assert_recorded(heard, plans, finished)
+    # One step learns from one episode at most; the others wait.
+    assert_recorded([*heard, *env.credit.driver._waiting], plans, finished)
 
 
 def test_a_reset_forgets_what_was_running(monkeypatch):
@@ -77,7 +75,7 @@ def test_a_reset_forgets_what_was_running(monkeypatch):
     env.step(np.zeros(2, int))
     assert len(heard) == 1
     np.testing.assert_array_equal(heard[0].observation[:, 1], 1)  # wholly of the second episode
-    np.testing.assert_array_equal(heard[0].observation[:, 2], [0, 1, 2, 3])
+    np.testing.assert_array_equal(heard[0].observation[:, 2], [0, 1, 2, 3, 4])
 
 
 def test_a_mask_starts_only_some(monkeypatch):
@@ -122,10 +120,10 @@ def test_episodes_wait_and_are_learned_from_together(monkeypatch):
     """Four environments, episodes of one step: never more than three are learned from at once."""
     env = wrapped([[(1, False)]] * 4, AutoresetMode.SAME_STEP, learn_every=3)
     groups = []
-    monkeypatch.setattr(env.credit, "_contributions", contribution)
-    monkeypatch.setattr(env.credit.learner, "learn", lambda episodes: groups.append(len(episodes)))
+    monkeypatch.setattr(env.credit.driver, "learn", lambda episodes: groups.append(len(episodes)))
     env.reset()
     for count in range(1, 60):
         env.step(np.zeros(4, int))
         assert groups == [3] * count
-    assert len(env.credit._waiting) <= OPTIONS.slots  # what cannot be caught up with is dropped
+    slots = env.credit.driver.buffer.slots
+    assert len(env.credit.driver._waiting) <= slots  # what cannot be caught up with is dropped

@@ -1,23 +1,23 @@
 """Bad use gets an error that names the value, the rule and the remedy."""
 
-import dataclasses
-
 import gymnasium
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
 
-from synthetic_returns.credit.episodic.options import EpisodicOptions
+from synthetic_returns.credit.view import View
 from synthetic_returns.wrappers.stream import Settings, StreamCredit
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
-from tests.wrappers.planned import PlannedEnv, contribution
-from tests.wrappers.small import OPTIONS
+from tests.wrappers.planned import Known, PlannedEnv
+from tests.wrappers.small import METHOD
 
 
 def planned(plan=((3, False),), **settings):
     env = gymnasium.vector.SyncVectorEnv([lambda: PlannedEnv(0, list(plan))])
-    return SyntheticReturnsVectorWrapper(env, **{"options": OPTIONS, "longest": 5} | settings)
+    return SyntheticReturnsVectorWrapper(
+        env, **{"method": METHOD, "max_episode_steps": 5} | settings
+    )
 
 
 @pytest.mark.parametrize(
@@ -25,22 +25,25 @@ def planned(plan=((3, False),), **settings):
     [
         ({"alpha": float("nan")}, "alpha is nan; it must be a finite number"),
         ({"beta": float("inf")}, "beta is inf; it must be a finite number"),
-        ({"longest": 0}, "longest is 0; it must be a whole number of at least 1"),
+        (
+            {"max_episode_steps": 0},
+            "max_episode_steps is 0; it must be a whole number of at least 1",
+        ),
         ({"learn_every": 0}, "learn_every is 0"),
-        ({"memory_mb": 1e-6}, "memory_mb is 1e-06; .* raise memory_mb, lower longest"),
+        ({"memory_mb": 1e-6}, "memory_mb is 1e-06; .* raise memory_mb, lower max_episode"),
         ({"autoreset_mode": "sometimes"}, "autoreset mode is 'sometimes'.*pass autoreset_mode="),
         (
             {"observation_fn": lambda observation: np.zeros((4, 2))},
             r"observation_fn returned float64\[4, 2\] for a batch of 1.*\[1, ...\]",
         ),
         (
-            {"options": dataclasses.replace(OPTIONS, rows=(0, 3))},
-            r"options.rows is \(0, 3\); .*observation_fn",
+            {"view": View(rows=(0, 3))},
+            r"rows is \(0, 3\), .*has shape \(3,\); they crop images.*use None to see all",
         ),
-        (
-            {"options": dataclasses.replace(OPTIONS, truncated_reward=0.0)},
-            "options.truncated_reward is 0.0; .*wrapper of your own",
-        ),
+        ({"view": View(changes=True)}, r"changes is True .*shape \(3,\); .*set changes to False"),
+        ({"method": "episodix"}, "episodix.*did you mean 'episodic'"),
+        ({"method": "none"}, "'none' gives nothing; a wrapper can change rewards only"),
+        ({"method": "paper"}, "'paper' is trained with the agent, which a wrapper does not see"),
         (
             {"encoder": lambda x: jnp.sum(x)},
             r"the encoder turns .* shape \(\); it must keep the leading axes",
@@ -79,13 +82,14 @@ def test_an_environment_that_does_not_say_how_it_resets():
         SyntheticReturnsVectorWrapper(env)
 
 
-def test_an_episode_that_is_too_long(monkeypatch):
-    env = planned([(6, False)])
-    monkeypatch.setattr(env.credit, "_contributions", contribution)
+def test_an_episode_that_is_too_long():
+    env = planned([(6, False)], method=Known())
     env.reset()
     for _ in range(5):
         env.step(np.zeros(1, int))
-    with pytest.raises(ValueError, match=r"longer than 5 steps.*make the wrapper with longest=10"):
+    with pytest.raises(
+        ValueError, match=r"longer than 5 steps.*make the wrapper with max_episode_steps=10"
+    ):
         env.step(np.zeros(1, int))
 
 
@@ -107,7 +111,7 @@ def test_an_observation_that_is_not_finite(monkeypatch):
     env.reset()
     monkeypatch.setattr("tests.wrappers.planned.state", lambda *_: np.full(3, np.nan, np.float32))
     monkeypatch.setattr("tests.wrappers.planned.reward", lambda arrived: 0.0)
-    with pytest.raises(ValueError, match=r"synthetic return in environment 0 is nan.*observations"):
+    with pytest.raises(ValueError, match=r"credit in environment 0 is nan.*observations"):
         env.step(np.zeros(1, int))
 
 
@@ -122,13 +126,11 @@ def test_observations_that_change_their_shape(monkeypatch):
 def test_memory_is_bounded():
     """Long episodes of large observations: fewer are kept."""
     space = spaces.Box(0, 255, (84, 84, 4), np.uint8)
-    credit = StreamCredit(
-        space, spaces.Discrete(2), 8, longest=100, options=EpisodicOptions(), memory_mb=100.0
-    )
-    buffer, running = credit.learner.buffer, credit._cutter
+    credit = StreamCredit(space, spaces.Discrete(2), 8, max_episode_steps=100, memory_mb=100.0)
+    buffer, (recorder,) = credit.driver.buffer, credit.driver.recorders
     assert buffer.slots == 27
-    used = buffer.observation.nbytes + buffer.reward.nbytes
-    used += running.observation.nbytes + running.reward.nbytes
+    arrays = [*buffer.arrays.values(), *recorder.snapshot().values()]
+    used = sum(array.nbytes for array in arrays)
     assert 0.9 < used / 100e6 <= 1
 
 

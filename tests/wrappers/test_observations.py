@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
-from synthetic_returns.wrappers.encoders import make_encoder
 
+from synthetic_returns.credit.encoders import make_encoder
+from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.networks import ConvTorso, MlpTorso
 from synthetic_returns.wrappers.observations import observation_format
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
-from tests.wrappers.small import OPTIONS
+from tests.wrappers.small import METHOD
 
 BATCH = 2
 SPACES = {
@@ -29,6 +30,22 @@ SPACES = {
     "discrete": spaces.Discrete(6),
     "shifted": spaces.Discrete(6, start=-2),
 }
+
+
+def encoder_of(observed):
+    """The encoder that a method with small layers chooses for such observations."""
+    spec = EpisodeSpec(
+        observation_shape=observed.shape,
+        observation_dtype=observed.dtype,
+        max_steps=5,
+        kinds=observed.kinds,
+        channels_first=observed.channels_first,
+        scale=observed.scale,
+    )
+    encoder, size = make_encoder(spec, METHOD.encoder, key=jax.random.key(0))
+    assert size == 16
+    encoder: Any
+    return encoder
 
 
 def convolves(name):
@@ -55,7 +72,7 @@ class SpaceEnv(gymnasium.Env):
 def test_an_encoder_for_every_space(name):
     space = SPACES[name]
     observed = observation_format(space, BATCH, None)
-    encoder = make_encoder(observed, OPTIONS, key=jax.random.key(0))
+    encoder = encoder_of(observed)
     assert isinstance(encoder.torso, ConvTorso if convolves(name) else MlpTorso)
     batch = np.stack([space.sample() for _ in range(BATCH)])
     kept = observed(batch)
@@ -75,9 +92,7 @@ def test_numbers_are_scaled_to_one():
 
 
 def test_the_scale_is_not_learned():
-    encoder = make_encoder(
-        observation_format(SPACES["doubles"], 1, None), OPTIONS, key=jax.random.key(0)
-    )
+    encoder = encoder_of(observation_format(SPACES["doubles"], 1, None))
     gradient = eqx.filter_grad(lambda e: jnp.sum(e(jnp.ones(4))))(encoder)
     assert not np.any(gradient.scale)
     assert np.any(gradient.torso.layers[0].weight)
@@ -87,8 +102,8 @@ def test_channels_first_and_last_are_the_same_image():
     first = observation_format(SPACES["frame stack"], 1, None)
     last = dataclasses.replace(first, shape=(84, 84, 4))
     image = np.random.default_rng(0).integers(0, 255, (1, 4, 84, 84), np.uint8)
-    a = make_encoder(first, OPTIONS, key=jax.random.key(0))(jnp.asarray(image))
-    b = make_encoder(last, OPTIONS, key=jax.random.key(0))(jnp.asarray(np.moveaxis(image, 1, -1)))
+    a = encoder_of(first)(jnp.asarray(image))
+    b = encoder_of(last)(jnp.asarray(np.moveaxis(image, 1, -1)))
     np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
@@ -106,7 +121,9 @@ def test_discrete_starts_at_zero():
 
 def wrap(space, **settings: Any):
     env = gymnasium.vector.SyncVectorEnv([lambda: SpaceEnv(space)] * BATCH)
-    return SyntheticReturnsVectorWrapper(env, options=OPTIONS, longest=5, learn_every=2, **settings)
+    return SyntheticReturnsVectorWrapper(
+        env, method=METHOD, max_episode_steps=5, learn_every=2, **settings
+    )
 
 
 DICT = spaces.Dict({"image": SPACES["grey"], "speed": SPACES["vector"]})
@@ -131,7 +148,7 @@ def test_it_learns_from_every_kind(space, settings):
         _, augmented, _, _, _ = env.step(np.zeros(BATCH, int))
         assert np.all(np.isfinite(augmented))
     assert env.report()["episodes"] == 10
-    assert env.explain(env.recent_episodes()[0]).paid.shape == (3,)
+    assert env.explain(env.recent_episodes()[0]).paid.shape == (4,)
 
 
 def test_an_encoder_of_ones_own_is_copied():
@@ -148,5 +165,5 @@ def test_an_encoder_of_ones_own_is_copied():
     env.reset(seed=0)
     for _ in range(20):
         env.step(np.zeros(BATCH, int))
-    trained: Any = env.credit.learner.state.model.encoder
+    trained: Any = env.credit.driver.state.model.encoder
     assert not np.array_equal(own.layer.weight, trained.layer.weight)

@@ -9,15 +9,19 @@ import jax
 import numpy as np
 import pytest
 
+from synthetic_returns.credit.view import View
 from synthetic_returns.utils.files import RunError
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
-from tests.wrappers.small import OPTIONS
+from tests.wrappers.planned import Known
+from tests.wrappers.small import METHOD
+
+MORE = dataclasses.replace(METHOD.replay, slots=40)
 
 
-def make(seed=0, runs=2, options=OPTIONS, **settings: Any):
+def make(seed=0, runs=2, method=METHOD, **settings: Any):
     env = gymnasium.make_vec("synthetic_returns/CatchDelayed-v0", num_envs=4, runs=runs)
-    settings = {"longest": 13, "learn_every": 4} | settings
-    return SyntheticReturnsVectorWrapper(env, options=options, seed=seed, **settings)
+    settings = {"max_episode_steps": 13, "learn_every": 4} | settings
+    return SyntheticReturnsVectorWrapper(env, method=method, seed=seed, **settings)
 
 
 def play(env, episodes, seed):
@@ -42,10 +46,12 @@ def test_goes_on_like_the_original(file):
     copy = make(seed=5)
     copy.load(path)
     np.testing.assert_array_equal(play(copy, 4, seed=2), play(original, 4, seed=2))
-    a, b = copy.credit.learner.snapshot(), original.credit.learner.snapshot()
-    held = np.arange(13)[None] < a["length"][:, None]
-    for name in ("observation", "reward"):
-        a[name], b[name] = a[name][held], b[name][held]  # padding has no meaning
+    a, b = (env.credit.driver.snapshot(running=False) for env in (copy, original))
+    length = a["buffer"]["length"]
+    for buffer in (a["buffer"], b["buffer"]):
+        for name, states in {"observation": 14, "reward": 13, "discount": 13}.items():
+            held = np.arange(states)[None] < (length + states - 13)[:, None]
+            buffer[name] = buffer[name][held]  # padding has no meaning
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         np.testing.assert_array_equal(x, y)
     assert copy.report()["episodes"] == 64
@@ -60,29 +66,39 @@ def test_saving_again_leaves_no_litter(file):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"longest": 20}, r"longest 13, and this wrapper has 20: make the wrapper with longest=13"),
         (
-            {"options": dataclasses.replace(OPTIONS, slots=40)},
+            {"max_episode_steps": 20},
+            r"max_episode_steps 13, and this wrapper has 20: make .* with max_episode_steps=13",
+        ),
+        (
+            {"max_episode_steps": 26, "view": View(stride=2)},  # as many states, but other ones
+            r"stride 1, and this wrapper has 2: make the wrapper with a view whose stride is 1",
+        ),
+        (
+            {"method": dataclasses.replace(METHOD, replay=MORE)},
             r"slots 32, and this wrapper has 40: .*slots=32",
         ),
         (
-            {"options": dataclasses.replace(OPTIONS, head_sizes=(17,))},
-            r"another model: state.*b.layers.* is \(16.* in the file and \(17.* here; .*options",
+            {"method": dataclasses.replace(METHOD, head_sizes=(17,))},
+            r"another model: state.*b.layers.* is \(16.* in the file and \(17.* here; .*the method",
         ),
+        ({"method": Known()}, r"method episodic, .* has known: make .* with method='episodic'"),
     ],
 )
 def test_another_model_is_refused(file, change, message):
     env = make(**change)
-    before = jax.tree.leaves(env.credit.learner.snapshot())
+    before = jax.tree.leaves(env.credit.driver.snapshot(running=False))
     with pytest.raises(RunError, match=message):
         env.load(file[0])
-    for x, y in zip(before, jax.tree.leaves(env.credit.learner.snapshot()), strict=True):
+    for x, y in zip(
+        before, jax.tree.leaves(env.credit.driver.snapshot(running=False)), strict=True
+    ):
         assert x is y  # nothing was changed
 
 
 def test_other_observations_are_refused(file):
     env = gymnasium.make_vec("synthetic_returns/Chain-v0", num_envs=2)
-    env = SyntheticReturnsVectorWrapper(env, options=OPTIONS, longest=13)
+    env = SyntheticReturnsVectorWrapper(env, method=METHOD, max_episode_steps=13)
     with pytest.raises(RunError, match=r"observation_shape \[7, 7, 1\].*has \[18\]: wrap an env"):
         env.load(file[0])
 
@@ -105,5 +121,5 @@ def test_another_format_is_refused(file, tmp_path):
     header = json.loads(str(arrays["header"])) | {"format": 99}
     arrays["header"] = np.array(json.dumps(header))
     np.savez(tmp_path / "new.npz", allow_pickle=False, **arrays)
-    with pytest.raises(RunError, match=r"format 99 and this version reads format 1: use the ver"):
+    with pytest.raises(RunError, match=r"format 99 and this version reads format 2: use the ver"):
         make().load(tmp_path / "new.npz")

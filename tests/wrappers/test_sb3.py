@@ -6,8 +6,14 @@ import gymnasium
 import numpy as np
 import pytest
 
-from tests.wrappers.planned import PlannedEnv, assert_recorded, contribution, listen
-from tests.wrappers.small import OPTIONS
+from tests.wrappers.planned import (
+    Known,
+    PlannedEnv,
+    assert_recorded,
+    contribution,
+    listen,
+)
+from tests.wrappers.small import METHOD
 
 pytest.importorskip(
     "stable_baselines3", reason="needs the extra: pip install 'synthetic-returns[sb3]'"
@@ -30,7 +36,7 @@ ALPHA, BETA = 0.5, 2.0
 
 def catch(**settings):
     envs = make_vec_env("synthetic_returns/CatchDelayed-v0", 2, seed=0, env_kwargs={"runs": 2})
-    settings = {"options": OPTIONS, "longest": 13, "learn_every": 2} | settings
+    settings = {"method": METHOD, "max_episode_steps": 13, "learn_every": 2} | settings
     return sr.SyntheticReturnsVecEnv(envs, **settings)
 
 
@@ -39,7 +45,7 @@ def test_no_reward_is_lost_duplicated_or_moved(monkeypatch):
     rows: Any = [lambda row=row, plan=plan: PlannedEnv(row, plan) for row, plan in enumerate(plans)]
     env = sr.SyntheticReturnsVecEnv(
         VecMonitor(DummyVecEnv(rows)),
-        alpha=ALPHA, beta=BETA, options=OPTIONS, longest=5, learn_every=1,
+        alpha=ALPHA, beta=BETA, method=Known(), max_episode_steps=5, learn_every=1,
     )  # fmt: skip
     heard = listen(env, monkeypatch)
     env.reset()
@@ -57,9 +63,7 @@ def test_no_reward_is_lost_duplicated_or_moved(monkeypatch):
             assert "terminal_observation" in infos[row]
             returns[row] = 0
         finished += done
-    for _ in range(len(heard), sum(finished)):
-        env.credit._learn()
-    assert_recorded(heard, plans, finished.tolist())
+    assert_recorded([*heard, *env.credit.driver._waiting], plans, finished.tolist())
 
 
 def test_without_alpha_it_is_the_environment():
@@ -138,16 +142,18 @@ def test_dict_observations():
     env = sr.SyntheticReturnsVecEnv(
         DummyVecEnv([lambda: Dictionary(PlannedEnv(0, [(3, False)]))]),
         observation_fn=lambda observation: observation["state"],
-        options=OPTIONS,
-        longest=5,
+        method=METHOD,
+        max_episode_steps=5,
     )
     env.reset()
     for _ in range(4):
         env.step(np.zeros(1, int))
-    np.testing.assert_array_equal(env.recent_episodes()[0].observation[:, 2], [0, 1, 2])
+    (episode,) = env.recent_episodes()
+    np.testing.assert_array_equal(episode.observation[:, 2], [0, 1, 2, 3])
+    np.testing.assert_array_equal(episode.discount, [1, 1, 0])
 
 
 def test_the_time_limit_of_the_environment():
     envs = make_vec_env("CartPole-v1", 1)
-    env = sr.SyntheticReturnsVecEnv(envs, options=OPTIONS)
-    assert env.credit._cutter.reward.shape[1] == 500
+    env = sr.SyntheticReturnsVecEnv(envs, method=METHOD)
+    assert env.credit.driver.spec.max_steps == 500

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
@@ -13,7 +14,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import synthetic_returns as sr
 from synthetic_returns.envs.registry import register_with_gymnasium
-from tests.wrappers.small import OPTIONS
+from tests.wrappers.small import METHOD
 
 register_with_gymnasium()
 
@@ -32,7 +33,7 @@ def catch(num_envs=3, mode=AutoresetMode.NEXT_STEP, **parameters):
 
 
 def wrap(env, **settings):
-    settings = {"options": OPTIONS, "longest": 13, "learn_every": 2} | settings
+    settings = {"method": METHOD, "max_episode_steps": 13, "learn_every": 2} | settings
     return sr.SyntheticReturnsVectorWrapper(env, **settings)
 
 
@@ -88,7 +89,7 @@ def test_without_alpha_it_is_a_native_vector_environment():
     def native():
         return gymnasium.make_vec("synthetic_returns/KeyToDoor-v0", num_envs=2, key_steps=3)
 
-    env = sr.SyntheticReturnsVectorWrapper(native(), alpha=0.0, beta=1.0, options=OPTIONS)
+    env = sr.SyntheticReturnsVectorWrapper(native(), alpha=0.0, beta=1.0, method=METHOD)
     for plain, ours in zip(play(native(), 100), play(env, 100), strict=True):
         for a, b in zip(plain[:4], ours[:4], strict=True):
             np.testing.assert_array_equal(a, b)
@@ -112,8 +113,8 @@ def test_statistics_inside_are_true():
 
 
 def test_rewards_are_augmented_once_something_is_learned():
-    options = dataclasses.replace(OPTIONS, trust=False)  # a few episodes earn none
-    env = wrap(catch(), alpha=2.0, beta=1.0, options=options)
+    method = dataclasses.replace(METHOD, trust=False)  # a few episodes earn none
+    env = wrap(catch(), alpha=2.0, beta=1.0, method=method)
     steps = play(env, 150)
     for _, augmented, _, _, info in steps:
         expected = 2.0 * info["synthetic_return"] + info["true_reward"]
@@ -129,10 +130,10 @@ def test_what_has_not_proved_itself_is_not_trusted():
 
 def test_time_limit_of_the_environment():
     env = gymnasium.make_vec("CartPole-v1", num_envs=2)
-    choices: Any = (({}, 500), ({"longest": 77}, 77))
-    for settings, longest in choices:
-        wrapped = sr.SyntheticReturnsVectorWrapper(env, options=OPTIONS, **settings)
-        assert wrapped.credit._cutter.reward.shape[1] == longest
+    choices: Any = (({}, 500), ({"max_episode_steps": 77}, 77))
+    for settings, steps in choices:
+        wrapped = sr.SyntheticReturnsVectorWrapper(env, method=METHOD, **settings)
+        assert wrapped.credit.driver.spec.max_steps == steps
 
 
 def test_frozen_it_neither_learns_nor_records():
@@ -167,17 +168,30 @@ def test_explain():
     episode = env.recent_episodes()[-1]
     explained = env.explain(episode)
     assert list(explained.terms) == ["c", "g", "b", "r_hat"]
-    assert all(term.values.shape == (13,) for term in explained.terms.values())
+    assert all(term.values.shape == (14,) for term in explained.terms.values())
     g = explained.terms["g"].values
     assert np.all((g >= 0) & (g <= 1))
     # The same states met again earn what the explanation says.
-    c = env.credit._contributions(episode.observation)
-    np.testing.assert_allclose(explained.paid, c, rtol=1e-5, atol=1e-7)
+    driver = env.credit.driver
+    c = driver.method.of_states(driver.state, jnp.asarray(episode.observation))
+    np.testing.assert_allclose(explained.paid[:-1], c[:-1], rtol=1e-5, atol=1e-7)
+    assert explained.paid[-1] == 0  # the terminal state earns nothing, whatever the model says
+    assert c[-1] != 0
     assert len(steps) == 85
 
 
 def test_explain_refuses_other_observations():
     env = wrap(catch())
-    episode = sr.Episode(np.zeros((4, 5), np.float32), np.zeros(4, np.float32))
-    with pytest.raises(ValueError, match=r"shape \(4, 5\).*recent_episodes"):
+    episode = sr.Episode(
+        np.zeros((5, 6), np.float32), np.zeros(4, np.float32), np.ones(4, np.float32)
+    )
+    with pytest.raises(ValueError, match=r"shape \(5, 6\).*recent_episodes"):
+        env.explain(episode)
+
+
+def test_explain_refuses_an_episode_without_its_terminal_state():
+    env = wrap(catch())
+    steps = np.zeros(4, np.float32)
+    episode = sr.Episode(np.zeros((4, 7, 7, 1), np.float32), steps, steps)
+    with pytest.raises(ValueError, match=r"shape \(4, 7, 7, 1\).*steps \+ 1.*here 4 steps"):
         env.explain(episode)

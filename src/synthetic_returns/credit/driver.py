@@ -75,7 +75,12 @@ class CreditDriver(Generic[Item]):
         _check_needs(method, spec)
         init_key, sample_key = jax.random.split(key)
         self.method, self.view, self.spec = method, view, spec
-        self.state = method.init(spec, init_key)
+        self.max_episode_steps = max_episode_steps
+        # Updates are made in place, so every array has to be one of its own.
+        self.state = jax.tree.map(
+            lambda x: jnp.array(x) if eqx.is_array(x) or isinstance(x, np.ndarray) else x,
+            method.init(spec, init_key),
+        )
         self._fields = [FIELDS[need] for need in FIELDS if need in method.needs]
         self.buffer = EpisodeBuffer(spec, method.replay.slots, self._fields)
         self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))

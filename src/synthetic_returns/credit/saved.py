@@ -26,7 +26,8 @@ _REMEDIES = {
     "method": "make the wrapper with method={there!r}",
     "observation_shape": "wrap an environment with the observations that it was saved with",
     "observation_dtype": "wrap an environment with the observations that it was saved with",
-    "max_steps": "make the wrapper with max_episode_steps={there}",
+    "stride": "make the wrapper with a view whose stride is {there}",
+    "max_episode_steps": "make the wrapper with max_episode_steps={there}",
     "slots": "make the wrapper with a method whose replay has slots={there}, and enough memory_mb",
 }
 
@@ -108,7 +109,8 @@ def _header(driver: CreditDriver) -> dict[str, Any]:
         "method": driver.method.name,
         "observation_shape": list(driver.spec.observation_shape),
         "observation_dtype": str(np.dtype(driver.spec.observation_dtype)),
-        "max_steps": driver.buffer.max_steps,
+        "stride": driver.view.stride,
+        "max_episode_steps": driver.max_episode_steps,
         "slots": driver.buffer.slots,
     }
 

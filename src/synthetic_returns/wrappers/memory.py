@@ -16,7 +16,10 @@ FEWEST = 16  # episodes; a regression on fewer is not worth its cost
 def slots_that_fit(memory_mb: float, replay: Replay, num_envs: int, spec: EpisodeSpec) -> Replay:
     """The replay with as many slots as fit, if they are fewer than those asked for."""
     state_bytes = math.prod(spec.observation_shape) * np.dtype(spec.observation_dtype).itemsize
-    episode_mb = spec.max_steps * (state_bytes + 8) / 1e6  # and a reward and a discount
+    step_bytes = state_bytes + 8  # and a reward and a discount
+    if spec.action_dtype is not None:
+        step_bytes += math.prod(spec.action_shape) * np.dtype(spec.action_dtype).itemsize
+    episode_mb = (spec.max_steps * step_bytes + state_bytes) / 1e6  # and the terminal state
     slots = int(memory_mb / episode_mb) - num_envs  # every running episode takes one too
     if slots < min(FEWEST, replay.slots):
         raise ValueError(

@@ -15,7 +15,7 @@ from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.method import CreditMethod, Gives, Need
-from synthetic_returns.credit.registry import find_method
+from synthetic_returns.credit.registry import AnyMethod, find_method
 from synthetic_returns.credit.reward_mix import RewardMix
 from synthetic_returns.credit.saved import load_driver, save_driver
 from synthetic_returns.credit.spec import EpisodeSpec
@@ -195,7 +195,7 @@ class StreamCredit:
           terminated: where it ended for good, and was not cut off.
           starts: where the observation is the first of an episode.
           final: by row, the last observation of an episode that ended where another one starts, if
-            it is known.
+            it is known; else the one before is taken for it.
 
         Returns:
           The augmented reward and the credit. The latter is 0 where no state was arrived in: where
@@ -205,7 +205,7 @@ class StreamCredit:
         stepped, ended = self.running, ended & self.running
         self._check_rewards(reward, stepped)
         state = self._observed(observation)
-        arrived = self._arrived(state, ended, final)
+        arrived = self._arrived(state, ended, starts, final)
         credit = self._follow(action, arrived, reward, stepped, ended, terminated, starts)
         self._returns[stepped] += reward[stepped]
         self._recent_returns.extend(self._returns[ended].tolist())
@@ -264,14 +264,20 @@ class StreamCredit:
         self._returns[rows] = 0
 
     def _arrived(
-        self, state: np.ndarray, ended: np.ndarray, final: Mapping[int, Any]
+        self, state: np.ndarray, ended: np.ndarray, starts: np.ndarray, final: Mapping[int, Any]
     ) -> np.ndarray:
-        """The states that were arrived in; the terminal ones where an episode ended."""
-        known = [row for row in final if ended[row] and final[row] is not None]
-        if not known:
+        """The states that were arrived in; the terminal ones where an episode ended.
+
+        Where another one has started already and nobody tells, the state before stands in.
+        """
+        replaced = ended & starts
+        if not replaced.any():
             return state
         arrived = state.copy()
-        arrived[known] = self._observed.final([final[row] for row in known], len(ended))
+        arrived[replaced] = self._state[replaced]
+        known = [row for row in final if replaced[row] and final[row] is not None]
+        if known:
+            arrived[known] = self._observed.final([final[row] for row in known], len(ended))
         return arrived
 
     def _follow(
@@ -312,13 +318,17 @@ class StreamCredit:
             )
 
 
-def _usable(method: CreditMethod | str) -> CreditMethod:
+def _usable(chosen: CreditMethod | str) -> CreditMethod:
     """The method, if a wrapper can use it."""
-    if isinstance(method, str):
-        method = find_method(method)()  # pyright: ignore
+    method: AnyMethod = find_method(chosen)() if isinstance(chosen, str) else chosen
+    if method.gives is not Gives.REWARD:
+        raise ValueError(
+            f"the credit method {method.name!r} gives {method.gives}; a wrapper can change "
+            "rewards only: choose a method that gives rewards."
+        )
     if not isinstance(method, CreditMethod):
         raise ValueError(
-            f"the credit method {getattr(method, 'name', method)!r} is trained with the agent, "
+            f"the credit method {method.name!r} is trained with the agent, "
             "which a wrapper does not see: choose one that learns from episodes, such as "
             "'episodic'."
         )
@@ -326,10 +336,5 @@ def _usable(method: CreditMethod | str) -> CreditMethod:
         raise ValueError(
             f"the credit method {method.name!r} needs complete episodes; a wrapper has to pay at "
             "every step: choose a method that gives credit as steps arrive."
-        )
-    if method.gives is not Gives.REWARD:
-        raise ValueError(
-            f"the credit method {method.name!r} gives {method.gives}; a wrapper can change "
-            "rewards only: choose a method that gives rewards."
         )
     return method

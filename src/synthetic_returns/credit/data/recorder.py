@@ -134,7 +134,7 @@ class EpisodeRecorder:
         so_far = self._arrays["discount"][rows, index]
         self._arrays["discount"][rows, index] = np.where(kept, 1, so_far) * of_steps["discount"]
 
-    def _finish(self, row: Any, terminal: np.ndarray) -> Episode:
+    def _finish(self, row: Any, terminal: np.ndarray | np.generic) -> Episode:
         """The episode of a row; the next one starts from nothing."""
         kept = self._view.kept(int(self.length[row]))
         self._arrays["observation"][row, kept] = terminal

@@ -6,11 +6,16 @@ Episodes of 5 steps, and 1 to start the next, do not fit the unrolls of 5: some 
 from collections.abc import Mapping
 from typing import Any
 
+import jax
+
+from synthetic_returns.agents.impala.learner import Agent, Learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.model import Credit
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.paper.method import Paper
+from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.presets import preset
 from synthetic_returns.training.settings import ReportingSettings
@@ -54,3 +59,9 @@ SMALL_FLAGS = (
     *("--credit.encoder.sizes", "8", "--credit.head-sizes", "8", "--credit.replay.slots", "16"),
     *("--reporting.log-every", "40", "--reporting.eval-episodes", "6", "--reporting.traces", "0"),
 )
+
+
+def untrained(config: Config) -> tuple[Agent, Credit | None]:
+    """An agent that has learned nothing, and what explains its credit."""
+    agent = Learner(config).init(jax.random.key(0)).agent
+    return agent, credit_of(config, agent, make_driver(config, 0))

@@ -141,7 +141,7 @@ def test_an_unknown_setting_in_plain_data_is_refused(name):
 def test_a_method_from_elsewhere_survives_json(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", {})
 
-    @registry.register
+    @registry.register_method
     @dataclasses.dataclass(frozen=True)
     class Lucky(Episodic):
         name: ClassVar[str] = "lucky"

@@ -27,12 +27,13 @@ ORDER = (
     "credit",
     "config",  # names the task and the settings of credit; agents and engines are made from it
     "presets",
+    "renamed",
     "agents",
     "engines",
     "wrappers",
     "training",
-    "experiments",
     "viewer",
+    "experiments",
     "report",
     "bench",
     "commands",
@@ -42,6 +43,7 @@ ORDER = (
 
 # Which module may import from which later room, and why.
 EXCEPTIONS = {
+    ("credit.episodic.settings", "credit"): "the settings of a credit method are its fields",
     ("training.trace_log", "viewer"): "the pictures of example episodes for TensorBoard",
 }
 

@@ -13,6 +13,7 @@ from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.agents.impala.settings import ImpalaSettings
 from synthetic_returns.config import Config
 from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.method import Assignment
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.credit.reward_mix import RewardMix
@@ -64,7 +65,8 @@ def make_arrays(seed=0) -> dict[str, np.ndarray]:
 def make_trajectory(arrays, core) -> Trajectory:
     arrays = {name: jnp.asarray(x) for name, x in arrays.items()}
     action, logits = arrays.pop("action"), arrays.pop("logits")
-    return Trajectory(TimeStep(**arrays, events={}), action, logits, core)
+    value = jnp.zeros(action.shape)
+    return Trajectory(TimeStep(**arrays, events={}), action, logits, value, core)
 
 
 def gradients(config, arrays):
@@ -153,12 +155,13 @@ def credited_gradient(arrays, c_t, settings=None):
     """With synthetic returns from elsewhere."""
     config = make_config({"credit": Episodic(), **(settings or {})})
     learner, state = Learner(config), Learner(config).init(jax.random.key(0))
+    assignment = Assignment(reward=c_t)
 
     @eqx.filter_jit
     def gradient(agent):
         trajectory = make_trajectory(arrays, agent.network.initial_state(BATCH))
         return eqx.filter_grad(
-            lambda agent: learner.loss(agent, None, trajectory, c_t, ENTROPY_COST)[0]
+            lambda agent: learner.loss(agent, None, trajectory, assignment, ENTROPY_COST)[0]
         )(agent)
 
     return gradient(state.agent)
@@ -220,7 +223,7 @@ def test_without_sr_equals_sr_that_is_weighted_with_nothing():
     baseline = gradients(make_config(NO_CREDIT), arrays)
     weightless = gradients(make_config({"credit.cost": 0.0, "reward.alpha": 0.0}), arrays)
     assert_same(weightless[0].network, baseline[0].network)
-    assert baseline[0].sa_model is None
+    assert baseline[0].credit is None
     assert differ(gradients(make_config(), arrays)[0].network, baseline[0].network)
 
 
@@ -231,15 +234,17 @@ def test_arriving_in_a_state_earns_its_contribution():
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
     agent, core = state.agent, state.agent.network.initial_state(BATCH)
-    without = eqx.tree_at(lambda a: a.sa_model, agent, None)
+    without = eqx.tree_at(lambda a: a.credit, agent, None)
 
     @eqx.filter_jit
     def both():
-        assert agent.sa_model is not None
+        assert agent.credit is not None
         trajectory = make_trajectory(arrays, core)
-        c = agent.sa_model.contribution(agent.network.torso(trajectory.timestep.observation))
+        c = agent.credit.contribution(agent.network.torso(trajectory.timestep.observation))
         own = learner.loss(agent, state.memory, trajectory, None, ENTROPY_COST)[0]
-        return own, learner.loss(without, None, trajectory, c[1:], ENTROPY_COST)[0]
+        return own, learner.loss(without, None, trajectory, Assignment(reward=c[1:]), ENTROPY_COST)[
+            0
+        ]
 
     own, given = both()
     assert own == pytest.approx(float(given), rel=1e-5)
@@ -251,17 +256,91 @@ def test_credit_from_elsewhere_is_added_to_the_reward():
     config = make_config({"credit": Episodic(), "reward.beta": 0.25})
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
-    assert state.memory is state.agent.sa_model is None
+    assert state.memory is state.agent.credit is None
     core = state.agent.network.initial_state(BATCH)
-    c_t = jnp.full((TIME, BATCH), 2.0)
+    assignment = Assignment(reward=jnp.full((TIME, BATCH), 2.0))
 
     @eqx.filter_jit
-    def loss(learner, arrays, c_t):
-        return learner.loss(state.agent, None, make_trajectory(arrays, core), c_t, ENTROPY_COST)[0]
+    def loss(learner, arrays, assignment):
+        trajectory = make_trajectory(arrays, core)
+        return learner.loss(state.agent, None, trajectory, assignment, ENTROPY_COST)[0]
 
     by_hand = changed(arrays, reward=(slice(1, None), 0.25 * arrays["reward"][1:] + 0.5 * 2))
     want = loss(Learner(config.changed(NO_CREDIT)), by_hand, None)
-    assert loss(learner, arrays, c_t) == pytest.approx(float(want), rel=1e-5)
+    assert loss(learner, arrays, assignment) == pytest.approx(float(want), rel=1e-5)
+
+
+def advantage_gradients(arrays, advantage, settings=None):
+    """Of the agent and of the advantages, with those of all actions from elsewhere."""
+    config = make_config({"credit": Episodic(), "agent.lstm_size": 0, **(settings or {})})
+    learner, state = Learner(config), Learner(config).init(jax.random.key(0))
+
+    @eqx.filter_jit
+    def gradient(agent, advantage):
+        def loss(agent_and_advantage):
+            agent, advantage = agent_and_advantage
+            credit = Assignment(advantage=advantage)
+            return learner.loss(agent, None, make_trajectory(arrays, None), credit, jnp.zeros(()))
+
+        return eqx.filter_grad(loss, has_aux=True)((agent, advantage))[0]
+
+    return gradient(state.agent, jnp.asarray(advantage)), state.agent
+
+
+def make_advantage():
+    return np.random.default_rng(5).normal(size=(TIME, BATCH, ACTIONS)).astype(np.float32)
+
+
+def test_advantages_from_elsewhere_move_the_policy():
+    """By hand: d/d logit of sum(pi * advantage) is pi * (advantage - its mean under pi)."""
+    arrays, advantage = make_arrays(), make_advantage()
+    (grads, of_advantage), agent = advantage_gradients(arrays, advantage, {"reward.scale": 3.0})
+    assert not np.any(of_advantage)
+    observation = jnp.asarray(arrays["observation"][:-1])
+    logits, _ = agent.network.heads(agent.network.torso(observation))
+    pi, valid = np.asarray(jax.nn.softmax(logits)), np.arange(TIME) != LAST
+    mean = np.sum(pi * advantage, axis=-1, keepdims=True)
+    by_hand = np.sum((pi * (advantage - mean))[valid], axis=(0, 1))
+    # In units of the reward, like all credit; and a loss falls where the gain rises.
+    np.testing.assert_allclose(grads.network.policy_logits.bias, -3 * by_hand, rtol=1e-4, atol=1e-6)
+    # What was done does not matter to it.
+    others = arrays | {"action": (arrays["action"] + 1) % ACTIONS}
+    (same, _), _ = advantage_gradients(others, advantage, {"reward.scale": 3.0})
+    assert_same(same.network.policy_logits, grads.network.policy_logits)
+
+
+def test_values_are_learned_from_rewards_beside_given_advantages():
+    arrays = make_arrays()
+    (grads, _), _ = advantage_gradients(arrays, make_advantage())
+    own, _ = gradients(make_config({"credit": NoCredit(), "agent.lstm_size": 0}), arrays)
+    assert np.any(grads.network.value.weight)
+    assert_same(grads.network.value, own.network.value)
+    assert differ(grads.network.policy_logits, own.network.policy_logits)
+
+
+def test_an_advantage_of_the_step_into_the_next_episode_teaches_nothing():
+    arrays, advantage = make_arrays(), make_advantage()
+    want = advantage_gradients(arrays, advantage)[0]
+    for source in (LAST - 1, LAST, LAST + 1):
+        spoiled = advantage.copy()
+        spoiled[source] += [50, 0, -50]
+        got = advantage_gradients(arrays, spoiled)[0]
+        assert differ(got, want) == (source != LAST)
+
+
+@pytest.mark.parametrize("kind", ["reward", "advantage"])
+def test_credit_from_elsewhere_is_cut_with_its_batch(kind):
+    credit = Assignment(
+        **{kind: jnp.asarray(make_advantage() if kind == "advantage" else make_advantage()[..., 0])}
+    )
+    found = []
+    for parts in (1, 2):
+        learner = Learner(make_config({"credit": Episodic(), "engine.accumulate": parts}))
+        state = learner.init(jax.random.key(0))
+        trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
+        state, metrics = eqx.filter_jit(learner.update)(state, trajectory, credit)
+        found.append((eqx.filter(state, eqx.is_array), metrics["grad_norm"]))
+    assert_same(*found)
 
 
 def test_the_loss_is_a_sum_over_valid_transitions():
@@ -361,11 +440,11 @@ def test_a_largest_value_is_the_largest_of_all_parts(spread):
     trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
     _, whole = eqx.filter_jit(learner.update)(state, trajectory)
     if spread == "parts":
-        update = eqx.filter_jit(Learner(make_config(accumulate=2)).update)
+        update = eqx.filter_jit(Learner(make_config({"engine.accumulate": 2})).update)
         _, found = update(state, trajectory)
     else:
         found = found_over_devices(Learner(make_config(), axis="rows"), state, trajectory)
-    for name in ("policy/ratio_max", "sa/gate_max"):
+    for name in ("policy/ratio_max", "credit/gate_max"):
         np.testing.assert_allclose(found[name], whole[name], rtol=1e-5, err_msg=name)
     # All others are means: this one is the same however the rows are spread.
     np.testing.assert_allclose(found["reward/augmented"], whole["reward/augmented"], rtol=1e-4)

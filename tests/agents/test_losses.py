@@ -7,6 +7,7 @@ import pytest
 
 from synthetic_returns.agents.impala.losses import (
     action_prior_loss,
+    all_actions_loss,
     entropy_loss,
     log_prob,
     policy_gradient_loss,
@@ -31,6 +32,21 @@ def test_policy_gradient_by_hand():
     assert policy_gradient_loss(log_pi, advantage, VALID) == pytest.approx(-19 / 3)
     grads = jax.grad(policy_gradient_loss, (0, 1))(log_pi, advantage, VALID)
     np.testing.assert_allclose(grads[0], [[-2 / 3, 1 / 3], [0, -4 / 3]], rtol=1e-6)
+    assert not np.any(grads[1])
+
+
+def test_the_gain_over_all_actions_by_hand():
+    """Of the probabilities 3/4 and 1/4 and the advantages 2 and -1 the mean is 5/4.
+
+    The derivative by a logit is pi (mean - advantage), here -9/16 and 9/16; of three transitions
+    a third of it counts.
+    """
+    logits = jnp.log(jnp.array([[[3.0, 1.0], [1.0, 1.0]], [[7.0, 1.0], [1.0, 1.0]]]))
+    advantage = jnp.array([[[2.0, -1.0], [4.0, 4.0]], [[99.0, -99.0], [-1.0, 1.0]]])
+    assert all_actions_loss(logits, advantage, VALID) == pytest.approx(-(5 / 4 + 4 + 0) / 3)
+    grads = jax.grad(all_actions_loss, (0, 1))(logits, advantage, VALID)
+    by_hand = [[[-9 / 16, 9 / 16], [0, 0]], [[0, 0], [1 / 2, -1 / 2]]]
+    np.testing.assert_allclose(grads[0], np.array(by_hand) / 3, atol=1e-6)
     assert not np.any(grads[1])
 
 

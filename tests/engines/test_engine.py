@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from synthetic_returns.credit.episodic.learner import EpisodicLearner
 
 from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.credit.episodic.method import Episodic
+from synthetic_returns.credit.method import Assignment
 from synthetic_returns.engines.fused import FusedEngine
 from tests.small import small_config
 from tests.trees import arrays
@@ -117,14 +118,18 @@ def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
     seen = []
     update = Learner.update
 
-    def watch(self, state, trajectory, c_t):
-        seen.append((trajectory.timestep.last[1:], c_t))
-        return update(self, state, trajectory, c_t)
+    def watch(self, state, trajectory, assignment):
+        seen.append((trajectory.timestep.last, assignment.reward))
+        return update(self, state, trajectory, assignment)
+
+    def assign(self, state, carry, segment):
+        return Assignment(reward=jnp.ones(segment.reward.shape)), carry
 
     monkeypatch.setattr(Learner, "update", watch)
-    monkeypatch.setattr(EpisodicLearner, "contributions", lambda self, x: jnp.ones(x.shape[:2]))
+    monkeypatch.setattr(Episodic, "assign", assign)
     monkeypatch.setattr("equinox.filter_jit", lambda function, **kwargs: function)
     FusedEngine(small_config("episodic"), [0]).step()
     ((last, c_t),) = seen
-    assert 0 < last.sum() < last.size
-    np.testing.assert_array_equal(c_t, np.where(last, 0, 1))
+    assert 0 < last[1:].sum() < last[1:].size
+    # Nor does the step from there to the next episode.
+    np.testing.assert_array_equal(c_t, np.where(last[1:] | last[:-1], 0, 1))

@@ -1,17 +1,19 @@
 """The learner of actors that run apart: a batch of several is the batch of one."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
 
 from synthetic_returns.acting import actor
 from synthetic_returns.agents.optimizer_settings import RMSPropSettings
+from synthetic_returns.credit.data.segments import segment_of
 from synthetic_returns.credit.view import View
-from synthetic_returns.engines.credit import EpisodicCredit
+from synthetic_returns.engines.credit import make_driver
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
-from synthetic_returns.types import Trajectory
 from tests.small import METHODS, SETTINGS, small_config
 from tests.trees import arrays
 
@@ -30,9 +32,8 @@ def unrolls_of(config, learner, count):
 def columns(trajectory, part):
     """Half of a batch."""
     core = jax.tree.map(lambda x: x[part], trajectory.core)
-    rest = (trajectory.timestep, trajectory.action, trajectory.logits)
-    timestep, action, logits = jax.tree.map(lambda x: x[:, part], rest)
-    return Trajectory(timestep, action, logits, core)
+    rest = dataclasses.replace(trajectory, core=None)
+    return dataclasses.replace(jax.tree.map(lambda x: x[:, part], rest), core=core)
 
 
 @pytest.mark.parametrize("credit", ["paper", "episodic"])
@@ -43,7 +44,7 @@ def test_unrolls_side_by_side_teach_what_one_wide_unroll_does(credit):
         settings |= {"credit": METHODS["none"]}
     config = small_config(credit, settings)
     wide = UnrollLearner(config, 0, streams=1)
-    halves = UnrollLearner(config, 0, streams=3, stream_envs=2)
+    halves = UnrollLearner(config, 0, streams=3, num_envs=2)
     for trajectory in unrolls_of(config, wide, 3):
         wide.update(Unroll(0, 0, trajectory))
         halves.update(
@@ -93,10 +94,10 @@ def test_an_episode_that_was_cut_off_is_not_pieced_together_with_another():
         whole.observe(Unroll(0, 0, trajectory))
     assert "episode_steps" not in learner.report()
     assert whole.report()["episode_steps"] == 5
-    assert learner._credit is not None
-    assert whole._credit is not None
-    assert len(learner._credit.learner.buffer) == 0
-    assert len(whole._credit.learner.buffer) == 4
+    assert learner._driver is not None
+    assert whole._driver is not None
+    assert len(learner._driver.buffer) == 0
+    assert len(whole._driver.buffer) == 4
 
 
 def test_only_what_the_model_sees_of_running_episodes_is_held():
@@ -109,13 +110,15 @@ def test_only_what_the_model_sees_of_running_episodes_is_held():
     }
     config = preset("catch-delayed", runs=2).changed(SETTINGS | settings)
     learner = UnrollLearner(config, 0, streams=1)
-    credit = EpisodicCredit(config, 0)
+    driver = make_driver(config, 0)
+    assert driver is not None
     (trajectory,) = unrolls_of(config, learner, 1)
-    c_t = credit.follow(trajectory)
-    assert credit.snapshot()["running"]["observation"].shape[2:] == (2, 4, 1)
-    length = credit.learner.buffer.length[0]
+    ((item, assignment),) = driver.follow(segment_of(trajectory, config.view), trajectory)
+    assert item is trajectory
+    assert driver.snapshot()["running"]["observation"].shape[2:] == (2, 4, 1)
+    states = driver.buffer.length[0] + 1
     whole = np.asarray(trajectory.timestep.observation)
     np.testing.assert_array_equal(
-        credit.learner.buffer.observation[0, :length], whole[:length, 0, 1:3, 0:4]
+        driver.buffer.arrays["observation"][0, :states], whole[:states, 0, 1:3, 0:4]
     )
-    assert np.any(c_t)
+    assert np.any(assignment.reward)

@@ -86,7 +86,13 @@ def switch():
 @pytest.mark.usefixtures("switch")
 def test_a_task_of_ones_own_is_trained_on_by_name_and_viewed(tmp_path):
     task = sr.make("switch", length=3)
-    config = small_config(task_name="switch", task=task, steps=2 * UPDATE, traces=1)
+    config = small_config(
+        "paper",
+        {"reporting.traces": 1},
+        task_name="switch",
+        task=task,
+        steps=2 * UPDATE,
+    )
     run = sr.train(config, out=tmp_path / "run")
     assert Config.from_dict(run.config).task == task
 

@@ -1,16 +1,11 @@
 """The measures, on episodes whose answer is known."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from synthetic_returns.credit.episodic.learner import EpisodicLearner
 
-from synthetic_returns.agents.impala.learner import Learner
-from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.explanation import Explanation, Term
-from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.catch import Catch
 from synthetic_returns.envs.chain import Chain
 from synthetic_returns.envs.key_to_door import KeyToDoor
@@ -24,6 +19,7 @@ from synthetic_returns.report.credit_quality import (
 )
 from synthetic_returns.types import StepType, TimeStep
 from synthetic_returns.viewer.playing import Played, play
+from tests.small import untrained
 
 
 def played(c, events, last_at) -> Played:
@@ -36,11 +32,6 @@ def played(c, events, last_at) -> Played:
         {name: jnp.asarray(x, jnp.float32) for name, x in events.items()},
     )  # fmt: skip
     return Played(timestep, Explanation({"c": Term(jnp.asarray(c), "c")}, "c"), None)
-
-
-def measured(task: TaskSpec, played: Played) -> CreditQuality:
-    assert task.credit_measure is not None
-    return _measured(task.credit_measure, played)
 
 
 def measured(task: TaskSpec, played: Played) -> CreditQuality:
@@ -82,29 +73,23 @@ def test_a_value_that_is_not_known_does_not_hold():
 
 def test_an_untrained_agent_plays_and_is_measured():
     config = preset("key-to-door", distractor_steps=1)
-    agent = Learner(config).init(jax.random.key(0)).agent
-    task = config.task
-    assert isinstance(config.credit, Episodic)
-    options = episodic_options(config.credit, config.view)
-    learner = EpisodicLearner(
-        task.observation_shape, task.max_episode_steps, options, key=jax.random.key(1)
-    )
-    quality = credit_quality(config, agent, learner.state, episodes=8)
+    agent, credit = untrained(config)
+    quality = credit_quality(config.task, agent, credit, episodes=8)
     assert quality is not None
     assert 0 <= quality.value <= 1
     assert "8 episodes" in quality.detail
-    assert credit_quality(config.changed(credit=NoCredit()), agent, None) is None
+    assert credit_quality(config.task, agent, None) is None
 
 
 def test_misses_of_an_agent_that_catches_all_are_played_at_random():
     config = preset("catch-delayed", runs=3)
-    agent = Learner(config).init(jax.random.key(0)).agent
+    agent, _ = untrained(config)
     to_the_left = jnp.array([9.0, 0.0, 0.0])
     agent = eqx.tree_at(lambda a: a.network.policy_logits.bias, agent, to_the_left)
-    half = play(config, _aimless(agent), None, 50)
+    half = play(config.task, _aimless(agent), None, 50)
     moves = np.diff(np.argmax(np.asarray(half.timestep.observation)[:6, :, -1, :, 0], -1), axis=0)
     assert {*np.unique(moves)} == {-1, 0, 1}
-    both = half.beside(play(config, agent, None, 50))
+    both = half.beside(play(config.task, agent, None, 50))
     assert both.lengths.tolist() == [21] * 100
     np.testing.assert_array_equal(both.timestep.reward[:, :50], half.timestep.reward)
 

@@ -87,7 +87,7 @@ def test_it_is_readable_everywhere(page, tmp_path):
 @pytest.mark.parametrize("name", [None, "worth", "choice", "links"])
 def test_the_credit_of_any_method_is_reported(tmp_path, name):
     """Whatever its terms are called, of any kind, and none at all."""
-    path = fake_run(CHAIN, SR, 0, tmp_path)
+    path = fake_run(CHAIN, EPISODIC, 0, tmp_path)
     explanation = Explanation(one_of_each_kind(11), name) if name else Explanation()
     for file in (path / "traces").iterdir():
         dataclasses.replace(Trace.load(file), explanation=explanation).save(file)

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 
 from synthetic_returns.acting import actor
-from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.model import AuxiliaryCredit, EpisodeCredit
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
-from synthetic_returns.training.explanation import explain
+from synthetic_returns.training.loading import load_run
 from synthetic_returns.training.traces import Trace, TraceRecorder, read_traces, trace_points
-from synthetic_returns.training.trainer import load_agent_and_credit, train
+from synthetic_returns.training.trainer import train
 from synthetic_returns.viewer.playing import play, record
 from synthetic_returns.viewer.shown_terms import line_charts
 from synthetic_returns.viewer.state_bars import state_bars
+from tests.small import untrained
 from tests.viewer.made_up import one_of_each_kind
 
 
@@ -95,10 +96,12 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     assert last.events["trigger"].nonzero()[0].tolist() == [7]
     assert last.reward.tolist() == [0.0] * 10 + [1.0]
     # The final trace was made with the model that the checkpoint holds.
-    _, step, _, credit = load_agent_and_credit(recorded)
+    step, _, credit = load_run(recorded, tiny("chain", "fast"))
     assert step == last.step
-    assert credit is not None
-    c = credit.contribution(jnp.asarray(last.observation))
+    assert isinstance(credit, EpisodeCredit)
+    state = credit.state
+    c = state.contribution(jnp.asarray(last.observation))
+    assert_close(credit.of_states(jnp.asarray(last.observation)), c)
     terms = {name: np.asarray(term.values) for name, term in last.explanation.terms.items()}
     assert list(terms) == ["c", "g", "b", "r_hat"]
     assert last.explanation.credit == "c"
@@ -106,14 +109,14 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     assert np.isnan([terms[name][-1] for name in ("g", "b", "r_hat")]).all()
     assert np.all((terms["g"][:-1] >= 0) & (terms["g"][:-1] <= 1))
     valid = jnp.ones((11, 1), bool)
-    b = credit.model.predict(jnp.asarray(last.observation)[:, None], valid, credit.gate_scale).b
+    b = state.model.predict(jnp.asarray(last.observation)[:, None], valid, state.gate_scale).b
     # In units of reward: standardised, it is what the model says.
-    assert_close(credit.standardised(jnp.asarray(terms["b"])[:, None], valid)[:-1], b[:-1])
+    assert_close(state.standardised(jnp.asarray(terms["b"])[:, None], valid)[:-1], b[:-1])
 
 
 def test_recording_changes_no_result(recorded, tmp_path):
     unrecorded = train(tiny("chain", "fast", {"reporting.traces": 0}), out=tmp_path / "run").path
-    agents = [load_agent_and_credit(run)[2:] for run in (recorded, unrecorded)]
+    agents = [load_run(run, tiny("chain", "fast"))[1:] for run in (recorded, unrecorded)]
     for a, b in zip(*(jax.tree.leaves(agent) for agent in agents), strict=True):
         np.testing.assert_array_equal(a, b)
     assert not (unrecorded / "traces").exists()
@@ -126,53 +129,42 @@ def test_credit_of_the_agents_own_model(tmp_path, current):
     )
     run = train(config, out=tmp_path / "run")
     (trace,) = read_traces(run.path)
-    _, _, agent, credit = load_agent_and_credit(run.path)
-    assert credit is None
-    assert agent.sa_model is not None
+    _, agent, credit = load_run(run.path, config)
+    assert isinstance(credit, AuxiliaryCredit)
+    model = agent.credit
     observation = jnp.asarray(trace.observation)[:, None]
     features = agent.network.torso(observation)
     first = jnp.arange(len(trace.reward))[:, None] == 0
     hidden, _ = agent.network.recur(features, first, agent.network.initial_state(1))
     seen = hidden if current == "core" else features
     terms = {name: np.asarray(term.values) for name, term in trace.explanation.terms.items()}
-    assert_close(terms["c"], agent.sa_model.contribution(features)[:, 0])
-    assert_close(terms["g"][:-1], agent.sa_model.gate(seen)[:-1, 0])
-    assert_close(terms["b"][:-1], agent.sa_model.baseline(seen)[:-1, 0])
+    assert_close(terms["c"], model.contribution(features)[:, 0])
+    assert_close(terms["g"][:-1], model.gate(seen)[:-1, 0])
+    assert_close(terms["b"][:-1], model.baseline(seen)[:-1, 0])
 
 
 @pytest.mark.parametrize("name", ["paper", "fast"])
 def test_the_unit_of_an_explanation_is_that_of_the_environments_rewards(name):
     """An agent that learns from scaled rewards has a model of scaled rewards."""
     config = tiny("chain", name)
-    agent = Learner(config).init(jax.random.key(0)).agent
-    task, credit = config.task, None
-    if name == "fast":
-        credit = EpisodicLearner(
-            task.observation_shape, task.max_episode_steps, config.episodic, key=jax.random.key(1)
-        ).state
-    scaled = dataclasses.replace(config, reward_scale=1 / 500)
-    timestep = play(config, agent, credit, 2).timestep
-    here, there = (explain(c, agent, credit, timestep) for c in (config, scaled))
-    unit = 500 if name == "paper" else 1  # the episodic learner has units of its own
+    credits = [untrained(c)[1] for c in (config, config.changed({"reward.scale": 1 / 500}))]
+    agent, task = untrained(config)[0], config.task
+    here, there = (play(task, agent, credit, 2).explanation for credit in credits)
+    assert here.terms
+    unit = 500 if name == "paper" else 1  # the episodic method has units of its own
     for term, other in zip(here.terms.values(), there.terms.values(), strict=True):
         factor = 1 if term.kind == "gate" else unit
         np.testing.assert_allclose(other.values, factor * term.values, rtol=1e-4)
-    bars, scaled_bars = (state_bars(c, agent, credit) for c in (config, scaled))
+    bars, scaled_bars = (state_bars(task, credit) for credit in credits)
     assert bars is not None
     assert scaled_bars is not None
     np.testing.assert_allclose(scaled_bars.credit, unit * bars.credit, rtol=1e-4)
 
 
 def test_a_prediction_of_several_rewards_says_so_and_is_shown_over_their_sum():
-    config = tiny("chain", "fast")
-    config = dataclasses.replace(
-        config, episodic=dataclasses.replace(config.episodic, horizon=3, every=2)
-    )
-    agent, task = Learner(config).init(jax.random.key(0)).agent, config.task
-    learner = EpisodicLearner(
-        task.observation_shape, task.max_episode_steps, config.episodic, key=jax.random.key(1)
-    )
-    (recording,) = record(config, play(config, agent, learner.state, 1))
+    config = tiny("chain", "fast", {"credit.horizon": 3, "view.stride": 2})
+    agent, credit = untrained(config)
+    (recording,) = record(config.task, play(config.task, agent, credit, 1))
     one, six = line_charts(recording)
     assert one["lines"] == []
     assert (six["title"], six["lines"]) == ("reward of the next 6 steps", ["b", "r_hat"])
@@ -184,8 +176,8 @@ def test_a_prediction_of_several_rewards_says_so_and_is_shown_over_their_sum():
 def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):
     """A fresh agent plays like a random one, which catches a ball in seven."""
     config = tiny("catch", "fast", {"credit": NoCredit()})
-    agent = Learner(config).init(jax.random.key(0)).agent
-    TraceRecorder(config).record(tmp_path, 0, 3, agent, None)
+    agent, _ = untrained(config)
+    TraceRecorder(config.task).record(tmp_path, 0, 3, agent, None)
     (trace,) = read_traces(tmp_path)
     vector = VectorEnvironment(config.task)
     state = actor.start(vector, agent.network, 8, jax.random.key(20_003))
@@ -197,8 +189,8 @@ def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):
 
 def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):
     config = tiny("key-to-door", "fast", {"credit": NoCredit()})
-    agent = Learner(config).init(jax.random.key(0)).agent
-    TraceRecorder(config).record(tmp_path, 0, 0, agent, None)
+    agent, _ = untrained(config)
+    TraceRecorder(config.task).record(tmp_path, 0, 0, agent, None)
     (trace,) = read_traces(tmp_path, scripted=True)
     assert (trace.explanation.credit, len(trace.explanation.terms)) == (None, 0)
     # The scripted policy opens the door, and so ends the episode, after two steps in front of it.

@@ -11,8 +11,9 @@ import pytest
 
 from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.training.checkpoints import Checkpoints
+from synthetic_returns.training.loading import load_agent
 from synthetic_returns.training.runs import Run, RunError
-from synthetic_returns.training.trainer import TrainingStopped, load_agent, train, train_seeds
+from synthetic_returns.training.trainer import TrainingStopped, train, train_seeds
 from tests.small import UPDATE, small_config
 from tests.trees import arrays
 

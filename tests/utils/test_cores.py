@@ -35,5 +35,5 @@ def test_elsewhere_a_process_is_left_where_it_is(elsewhere):
 
 
 def test_elsewhere_agents_are_trained(elsewhere, tmp_path):
-    run = train(small_config("episodic", devices=0), out=tmp_path / "run")
+    run = train(small_config("episodic", {"engine.devices": 0}), out=tmp_path / "run")
     assert run.summary()["env_steps"] == 80

@@ -1,8 +1,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from synthetic_returns.credit.episodes import Episode
 
+from synthetic_returns.credit.data.episode import Episode
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.training.traces import Trace, drift
@@ -34,7 +34,8 @@ def test_a_trace_becomes_a_recording():
 @pytest.mark.parametrize("terminal", [False, True])
 def test_an_episode_of_the_wrapper_becomes_a_recording(terminal):
     """With an observation, an explanation and a frame of the terminal state, and without."""
-    episode = Episode(np.zeros((2 + terminal, 4, 4), np.uint8), np.array([0.5, 2.0]))
+    observation, reward = np.zeros((2 + terminal, 4, 4), np.uint8), np.array([0.5, 2.0])
+    episode = Episode(observation, reward, discount=np.array([1.0, 0.0]))
     x = jnp.array([1.0, -1.0, 0.0][: 2 + terminal])
     frames = np.arange(len(x) * 4 * 4 * 3, dtype=np.uint8).reshape(-1, 4, 4, 3)
     terms = {

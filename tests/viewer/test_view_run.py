@@ -4,6 +4,7 @@ import threading
 import urllib.error
 import urllib.request
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from PIL import Image
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.cli import main
 from synthetic_returns.commands import view as command
+from synthetic_returns.credit.model import Played as Episodes
 from synthetic_returns.envs.registry import TASKS
 from synthetic_returns.presets import preset
-from synthetic_returns.training.explanation import explain
 from synthetic_returns.viewer.animation import write_animation
 from synthetic_returns.viewer.opened_run import OpenedRun
 from synthetic_returns.viewer.playing import play, record
@@ -46,9 +47,10 @@ def test_recordings_are_sorted_explained_and_have_the_frames_of_their_states(cha
     assert returns == sorted(returns, reverse=True)
     opened = OpenedRun.open(chain_run)
     _, agent, credit = opened.load()
-    played = play(opened.config, agent, credit, 5)
-    explanation = explain(opened.config, agent, credit, played.timestep)
-    recording = record(opened.config, played)[0]
+    assert credit is not None
+    played = play(opened.config.task, agent, credit, 5)
+    explanation = eqx.filter_jit(credit.explain)(Episodes(played.timestep))
+    recording = record(opened.config.task, played)[0]
     assert recording.frames is not None
     assert recording.place is not None
     assert list(recording.terms) == ["c", "g", "b", "r_hat"]
@@ -74,7 +76,7 @@ def test_tasks_of_every_kind_can_be_recorded(name):
     """One with a random key in its state, and one with phases; all others are like these."""
     config = preset(name, **({"length": 3} if name == "umbrella" else {"distractor_steps": 1}))
     agent = Learner(config).init(jax.random.key(0)).agent
-    (recording,) = record(config, play(config, agent, None, 1))
+    (recording,) = record(config.task, play(config.task, agent, None, 1))
     assert recording.frames is not None
     assert recording.terms == {}
     assert recording.credit is None

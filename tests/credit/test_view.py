@@ -26,7 +26,7 @@ def test_what_does_not_fit_is_refused():
         View(changes=True).shape((2, 2, 1))
     for name in ("rows", "columns"):
         with pytest.raises(ValueError, match=rf"{name} is \(3, 1\)"):
-            View(**{name: (3, 1)})
+            View(**{name: (3, 1)})  # pyright: ignore
     with pytest.raises(ValueError, match="stride is 0"):
         View(stride=0)
 

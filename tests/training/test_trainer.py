@@ -6,9 +6,12 @@ import math
 import signal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.config import Config
 from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loading import load_agent
@@ -87,6 +90,36 @@ def finished(tmp_path_factory):
 def test_training_for_longer_is_no_other_experiment(finished):
     np.testing.assert_array_equal(finished.read_metrics()["env_steps"], [40, 80, 120, 160])
     assert np.all(np.diff(finished.read_metrics()["wall_s"]) > 0)
+
+
+def annealed(**settings):
+    return small_config(
+        "episodic", {"agent.entropy_decay": 1.0, "agent.entropy_cost": 0.1} | settings
+    )
+
+
+def test_a_run_that_goes_on_for_longer_keeps_its_schedules(tmp_path):
+    """Stretched to the new number of steps, they would go back up."""
+    config = annealed(**{"optimizer.anneal": False})
+    train(config, out=tmp_path / "run")
+    longer = train(config.changed(steps=8 * UPDATE), out=tmp_path / "run", resume=True)
+    assert longer.config["schedule_steps"] == config.steps
+    cost = Learner(Config.from_dict(longer.config)).entropy_cost
+    assert [float(cost(jnp.int32(n))) for n in (0, 2, 4, 6)] == pytest.approx([0.1, 0.05, 0, 0])
+    again = train(config.changed(steps=10 * UPDATE), out=tmp_path / "run", resume=True)
+    assert again.config["schedule_steps"] == config.steps
+
+
+def test_a_step_size_of_zero_is_not_trained_with(tmp_path):
+    config = annealed()
+    assert config.optimizer.anneal
+    train(config, out=tmp_path / "run")
+    longer = config.changed(steps=8 * UPDATE)
+    with pytest.raises(RunError, match=r"planned for 80 steps.*--schedule-steps 160"):
+        train(longer, out=tmp_path / "run", resume=True)
+    stretched = longer.changed(schedule_steps=8 * UPDATE)
+    run = train(stretched, out=tmp_path / "run", resume=True)
+    assert run.read_metrics()["env_steps"][-1] == 8 * UPDATE
 
 
 def test_the_summary_is_an_interface(finished):

@@ -117,7 +117,9 @@ class CreditDriver(Generic[Item]):
           The items whose credit is known. Of a method that needs complete episodes, these are
           earlier ones: an item waits until all episodes in it have ended.
         """
-        on_host = jax.tree.map(np.asarray, segment)
+        on_host = segment
+        if not isinstance(segment.reward, np.ndarray):
+            on_host = jax.tree.map(np.asarray, segment)
         ended: list[Ended] = []
         if not self.frozen or self._in_hindsight:
             ended = list(self.recorders[stream].record(on_host))
@@ -134,9 +136,7 @@ class CreditDriver(Generic[Item]):
             for one in ended:
                 held.settle(one, self._credit_of(one.episode), self.view.stride)
             return held.release(self.recorders[stream].length)
-        credit, self._carries[stream] = self._assign(
-            self._parameters, self._carries[stream], segment
-        )
+        credit, self._carries[stream] = self._credit(self._carries[stream], segment)
         return [(item, credit)]
 
     def learn(self, episodes: Sequence[Episode]) -> None:
@@ -243,26 +243,35 @@ class CreditDriver(Generic[Item]):
             log_prob=batch.log_prob,
             value=batch.value,
         )
-        credit, _ = self._assign(self._parameters, self.method.start(self.state, 1), whole)
+        credit, _ = self._credit(self.method.start(self.state, 1), whole)
         return jax.tree.map(lambda x: np.asarray(x)[: len(episode)], credit)
+
+    def _credit(self, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
+        """What the method assigns, in terms that are quick to hand over: lists and dicts."""
+        fields = {name: x for name, x in vars(segment).items() if x is not None}
+        (reward, advantage), carry = self._assign(self._parameters, carry, fields)
+        return Assignment(reward, advantage), carry
 
     def _use_learned(self) -> None:
         """Takes the arrays out of the state; handing over all of it on each call is slow."""
-        self._parameters = jax.tree.leaves(eqx.filter(self.state, eqx.is_array))
+        needed = self.method.to_assign(self.state)
+        self._parameters = jax.tree.leaves(eqx.filter(needed, eqx.is_array))
 
 
-def _compiled(method: CreditMethod, state: Any) -> Callable[..., tuple[Assignment, Any]]:
-    """The method's ``assign``, as a function of the arrays of its state.
+def _compiled(method: CreditMethod, state: Any) -> Callable[..., tuple[Any, Any]]:
+    """The method's ``assign``, as a function of the arrays of its state and of a segment's fields.
 
     What is no array never changes.
     """
-    arrays, rest = eqx.partition(state, eqx.is_array)
+    arrays, rest = eqx.partition(method.to_assign(state), eqx.is_array)
     structure = jax.tree.structure(arrays)
 
-    def assign(parameters: list[Array], carry: Any, segment: Segment) -> tuple[Assignment, Any]:
+    def assign(parameters: list[Array], carry: Any, fields: dict[str, Array]) -> tuple[Any, Any]:
         state = eqx.combine(jax.tree.unflatten(structure, parameters), rest)
+        segment = Segment(**fields)
         credit, carry = method.assign(state, carry, segment)
-        return jax.lax.stop_gradient(credit.earned(jnp.asarray(segment.last))), carry
+        credit = jax.lax.stop_gradient(credit.earned(jnp.asarray(segment.last)))
+        return (credit.reward, credit.advantage), carry
 
     return jax.jit(assign)
 

@@ -89,10 +89,14 @@ class View:
         def at(x: Array | None, index: Int[Array, "time batch"]) -> Any:
             return None if x is None else x[jnp.minimum(index, len(x) - 1), rows]
 
+        discount = jnp.ones((time, len(length)))
+        for between in range(self.stride):
+            passed = states[:-1] + between
+            discount *= jnp.where(passed < states[1:], at(episodes.discount, passed), 1)
         return EpisodeBatch(
             observation=at(episodes.observation, states),
             reward=at(earned, states[1:]) - at(earned, states[:-1]),
-            discount=at(episodes.discount, jnp.maximum(states[1:] - 1, 0)),
+            discount=discount,
             length=-(-length // self.stride),
             action=at(episodes.action, states[:-1]),
             log_prob=at(episodes.log_prob, states[:-1]),

@@ -3,6 +3,7 @@
 import dataclasses
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
@@ -72,7 +73,9 @@ class EpisodeBatch(eqx.Module):
         return self.observation[:-1]
 
 
-class Segment(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class Segment:
     """T transitions of B running episodes, between T + 1 states.
 
     Attributes:

@@ -13,15 +13,19 @@ from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS
-from synthetic_returns.presets import PRESETS, preset
+from synthetic_returns.presets import PRESETS, preset, presets_of
 from synthetic_returns.utils.files import RunError
 
-ALL = [(task, name) for task, presets in PRESETS.items() for name in presets]
+ALL = [(task, name) for task in (*TASKS, *ATARI_TASKS) for name in ("fast", "paper")]
 
 
-def test_every_task_has_both_presets():
-    assert PRESETS.keys() == TASKS.keys() | ATARI_TASKS.keys()
-    assert all({"fast", "paper"} <= presets.keys() for presets in PRESETS.values())
+def test_what_a_task_changes_are_presets_that_there_are():
+    assert all({"fast", "paper"} == presets.keys() for presets in PRESETS.values())
+    for task in (*TASKS.values(), *ATARI_TASKS.values()):
+        assert presets_of(task).keys() == {"fast", "paper"} >= task.presets.keys()
+    # A task's own setting wins, and the others are those of its kind.
+    assert preset("key-to-door").agent.entropy_cost == 0.03
+    assert preset("catch").agent.entropy_cost == preset("chain").agent.entropy_cost == 0.01
 
 
 @pytest.mark.parametrize(("task", "name"), ALL)

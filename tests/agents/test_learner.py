@@ -241,10 +241,11 @@ def test_arriving_in_a_state_earns_its_contribution():
         assert agent.credit is not None
         trajectory = make_trajectory(arrays, core)
         c = agent.credit.contribution(agent.network.torso(trajectory.timestep.observation))
-        own = learner.loss(agent, state.memory, trajectory, None, ENTROPY_COST)[0]
-        return own, learner.loss(without, None, trajectory, Assignment(reward=c[1:]), ENTROPY_COST)[
-            0
-        ]
+        own, _ = learner.loss(agent, state.memory, trajectory, None, ENTROPY_COST)
+        # Arriving in a terminal state earns nothing.
+        elsewhere = Assignment(reward=jnp.where(trajectory.timestep.last[1:], 0, c[1:]))
+        given, _ = learner.loss(without, None, trajectory, elsewhere, ENTROPY_COST)
+        return own, given
 
     own, given = both()
     assert own == pytest.approx(float(given), rel=1e-5)

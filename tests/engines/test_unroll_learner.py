@@ -76,7 +76,7 @@ def test_what_is_only_observed_is_remembered_as_what_is_learned_from():
         other.observe(Unroll(0, 0, trajectory))
     assert other.updates == 0
     want, got = arrays(one._memories[0]), arrays(other._memories[0])
-    assert len(want) == 2
+    assert len(want) == 3
     for path, array in want.items():
         np.testing.assert_allclose(got[path], array, rtol=1e-5, atol=1e-6, err_msg=path)
     assert one.report()["episode_return"] == other.report()["episode_return"]

@@ -170,7 +170,8 @@ def test_both_are_told_what_tensorboard_is_told(fakes, tmp_path):
     path = tmp_path / "run"
     config = small_config("episodic", {"reporting.traces": 1}, steps=4 * UPDATE)
     train(config, out=path, log=["wandb", "mlflow"])
-    train(config.changed(steps=6 * UPDATE), out=path, resume=True, log=["wandb", "mlflow"])
+    longer = config.changed(steps=6 * UPDATE, schedule_steps=6 * UPDATE)
+    train(longer, out=path, resume=True, log=["wandb", "mlflow"])
     shown = scalars_shown(path / "tensorboard")
     steps = [step for step, _ in mlflow.metrics["episode/return"]]
     assert steps == [step for step, _ in shown["episode/return"]] == [40, 80, 120]

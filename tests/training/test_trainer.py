@@ -164,7 +164,7 @@ def test_other_settings_are_refused_and_named(finished):
 
 def test_the_agent_of_a_run_can_be_loaded(finished):
     config, step, agent = load_agent(finished.path)
-    assert config == small_config(steps=8 * UPDATE)
+    assert config == small_config(steps=8 * UPDATE, schedule_steps=4 * UPDATE)
     assert step == 160
     _, want = final_state(finished)
     weights = {path: leaf for path, leaf in want.items() if "agent" in path and "learner" in path}

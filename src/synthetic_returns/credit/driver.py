@@ -1,8 +1,7 @@
 """The driver of a credit method: from streams of steps to the credit of every transition.
 
 It follows running episodes, keeps the finished ones, trains the method on them and asks it for
-credit. All engines and all wrappers use this one. Terminal states earn nothing, for any method:
-that is seen to here.
+credit. All engines and all wrappers use this one.
 """
 
 import collections

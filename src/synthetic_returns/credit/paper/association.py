@@ -79,8 +79,8 @@ def associate(
     _check_inputs(memory, features, first, reward, current, valid)
     if check:
         reward = check_finite("reward", reward)
-    # The past of an episode that was not seen from its beginning is not known.
-    valid = valid & (memory.whole[None] | (jnp.cumsum(first, axis=0, dtype=jnp.int32) > 0))
+    # The past of an episode that was not seen from its beginning is not known: no error counts.
+    whole = memory.whole[None] | (jnp.cumsum(first, axis=0, dtype=jnp.int32) > 0)
 
     past = jax.lax.stop_gradient(features)
     c_t = model.contribution(past)
@@ -90,13 +90,14 @@ def associate(
     c_sum_tm1 = memory_sum(c_memory, c_t, first, memory.steps)
     r_hat = g_t * c_sum_tm1 + b_t
 
+    def mean_square(error: Float[Array, "time batch"]) -> Float[Array, ""]:
+        return masked_mean(jnp.where(whole, jnp.square(error), 0), valid)
+
     if two_stage:
         residual = reward - jax.lax.stop_gradient(b_t) - g_t * c_sum_tm1
-        loss = masked_mean(jnp.square(reward - b_t), valid) + masked_mean(
-            jnp.square(residual), valid
-        )
+        loss = mean_square(reward - b_t) + mean_square(residual)
     else:
-        loss = masked_mean(jnp.square(reward - r_hat), valid)
+        loss = mean_square(reward - r_hat)
 
     seen = episode_index(first, memory.steps)
     metrics = {

@@ -5,8 +5,9 @@ credit. All engines and all wrappers use this one.
 """
 
 import collections
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
-from synthetic_returns.credit.data.episode import Episode, Segment
+from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.hindsight import Hindsight
@@ -99,8 +100,18 @@ class CreditDriver(Generic[Item]):
             Hindsight(method.gives, num_envs, spec.num_actions) for _ in range(streams)
         ]
         self._carries = [method.start(self.state, num_envs) for _ in range(streams)]
-        self._assign = _compiled(method, self.state)
-        self._use_learned()
+
+    @property
+    def state(self) -> Any:
+        """What the method has learned; the next update takes its arrays."""
+        return self._functions.state(self._arrays)
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        arrays, rest = eqx.partition(state, eqx.is_array)
+        self._arrays, structure = jax.tree.flatten(arrays)
+        rest_leaves, rest_structure = jax.tree.flatten(rest)
+        self._functions = _functions(self.method, structure, tuple(rest_leaves), rest_structure)
 
     def follow(
         self, segment: Segment, item: Item, stream: int = 0
@@ -146,7 +157,7 @@ class CreditDriver(Generic[Item]):
         together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
         for start in range(0, len(episodes), together):
             some = padded(episodes[start : start + together], max_steps, self._fields)
-            self.state = _examine(self.method, self.state, some)
+            self._arrays = self._functions.examine(self._arrays, vars(some))
         rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
         for episode in episodes:
             self.buffer.add(episode, rng)
@@ -156,14 +167,13 @@ class CreditDriver(Generic[Item]):
             self.updates_owed -= 1
             batch = self.buffer.sample(replay.batch_size, rng)
             draw = np.array([self.seed, self.updates], np.uint32)
-            self.state, self._metrics = _learn(self.method, self.state, batch, draw)
+            self._arrays, self._metrics = self._functions.learn(self._arrays, vars(batch), draw)
             self.updates += 1
-        self._use_learned()
 
     def explain(self, episode: Episode) -> Explanation:
         """What the method says about every state of an episode, as the view shows it."""
         batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
-        explanation = _explain(self.method, self.state, batch)
+        explanation = self._functions.explain(self._arrays, vars(batch))
         explanation = jax.tree.map(lambda x: x[: len(episode) + 1, 0], explanation)
         # Terminal states earn nothing.
         return eqx.tree_at(
@@ -226,7 +236,6 @@ class CreditDriver(Generic[Item]):
             self.recorders[0].restore(snapshot["running"])
             self._carries[0] = snapshot["carry"]
         self._waiting.clear()
-        self._use_learned()
 
     def _credit_of(self, episode: Episode) -> Assignment:
         """The credit of one complete episode, ``[T, 1]``."""
@@ -243,36 +252,64 @@ class CreditDriver(Generic[Item]):
             value=batch.value,
         )
         credit, _ = self._credit(self.method.start(self.state, 1), whole)
-        return jax.tree.map(lambda x: np.asarray(x)[: len(episode)], credit)
+        return jax.tree.map(lambda x: x[: len(episode)], credit)
 
     def _credit(self, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
-        """What the method assigns, in terms that are quick to hand over: lists and dicts."""
-        fields = {name: x for name, x in vars(segment).items() if x is not None}
-        (reward, advantage), carry = self._assign(self._parameters, carry, fields)
+        (reward, advantage), carry = self._functions.assign(self._arrays, carry, vars(segment))
         return Assignment(reward, advantage), carry
 
-    def _use_learned(self) -> None:
-        """Takes the arrays out of the state; handing over all of it on each call is slow."""
-        needed = self.method.to_assign(self.state)
-        self._parameters = jax.tree.leaves(eqx.filter(needed, eqx.is_array))
 
+class _Functions(NamedTuple):
+    """The functions of a method, compiled.
 
-def _compiled(method: CreditMethod, state: Any) -> Callable[..., tuple[Any, Any]]:
-    """The method's ``assign``, as a function of the arrays of its state and of a segment's fields.
-
-    What is no array never changes.
+    They take and give the arrays of a state as a list, and batches as dicts: to take states and
+    batches apart in Python at every step would cost more than many a step itself.
     """
-    arrays, rest = eqx.partition(method.to_assign(state), eqx.is_array)
-    structure = jax.tree.structure(arrays)
 
-    def assign(parameters: list[Array], carry: Any, fields: dict[str, Array]) -> tuple[Any, Any]:
-        state = eqx.combine(jax.tree.unflatten(structure, parameters), rest)
+    state: Callable[..., Any]
+    learn: Callable[..., Any]
+    examine: Callable[..., Any]
+    assign: Callable[..., Any]
+    explain: Callable[..., Any]
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(
+    method: CreditMethod, structure: Any, rest_leaves: tuple[Any, ...], rest_structure: Any
+) -> _Functions:
+    """The functions of a method whose states have a structure, and a rest that is no array."""
+    rest = jax.tree.unflatten(rest_structure, rest_leaves)
+
+    def state_of(arrays: list[Array]) -> Any:
+        return eqx.combine(jax.tree.unflatten(structure, arrays), rest)
+
+    def arrays_of(state: Any) -> list[Array]:
+        return jax.tree.leaves(eqx.filter(state, eqx.is_array))
+
+    def learn(arrays: list[Array], batch: dict[str, Any], draw: Array) -> tuple[Any, Any]:
+        key = jax.random.fold_in(jax.random.key(draw[0]), draw[1])
+        state, metrics = method.learn(state_of(arrays), EpisodeBatch(**batch), key)
+        return arrays_of(state), metrics
+
+    def examine(arrays: list[Array], batch: dict[str, Any]) -> list[Array]:
+        return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**batch)))
+
+    def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
         segment = Segment(**fields)
-        credit, carry = method.assign(state, carry, segment)
+        credit, carry = method.assign(state_of(arrays), carry, segment)
         credit = jax.lax.stop_gradient(credit.earned(jnp.asarray(segment.last)))
         return (credit.reward, credit.advantage), carry
 
-    return jax.jit(assign)
+    def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:
+        return method.explain(state_of(arrays), EpisodeBatch(**batch))
+
+    return _Functions(
+        state_of,
+        jax.jit(learn, donate_argnums=0),
+        jax.jit(examine, donate_argnums=0),
+        jax.jit(assign),
+        jax.jit(explain),
+    )
 
 
 def _check_needs(method: CreditMethod, spec: EpisodeSpec) -> None:
@@ -286,19 +323,3 @@ def _check_needs(method: CreditMethod, spec: EpisodeSpec) -> None:
             f"the credit method {method.name!r} needs {' and '.join(missing)}, which are not known "
             "here: choose a method that does without (synthetic-returns credit lists them)."
         )
-
-
-@eqx.filter_jit(donate="all-except-first")
-def _learn(method: CreditMethod, state: Any, batch: Any, draw: Any) -> tuple[Any, Any]:
-    seed, count = draw
-    return method.learn(state, batch, jax.random.fold_in(jax.random.key(seed), count))
-
-
-@eqx.filter_jit
-def _explain(method: CreditMethod, state: Any, batch: Any) -> Explanation:
-    return method.explain(state, batch)
-
-
-@eqx.filter_jit(donate="all-except-first")
-def _examine(method: CreditMethod, state: Any, batch: Any) -> Any:
-    return method.examine(state, batch)

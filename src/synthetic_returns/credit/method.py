@@ -10,7 +10,7 @@ import dataclasses
 import enum
 from typing import Any, ClassVar
 
-import jax
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Shaped
 
@@ -43,9 +43,7 @@ class Gives(enum.StrEnum):
     NOTHING = "nothing"
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, eq=False)
-class Assignment:
+class Assignment(eqx.Module):
     """The credit of the T transitions of a segment.
 
     Attributes:
@@ -116,15 +114,11 @@ class CreditMethod(abc.ABC):
         """The credit of a segment as it arrives; of a whole episode, if it needs complete ones.
 
         Args:
-          state: what was learned, as far as ``to_assign`` keeps it.
+          state: what was learned.
           carry: what is known of the running episodes before the first state of the segment.
           segment: T transitions. Its last state is the first of the next segment, so the carry
             that is returned stands before that state.
         """
-
-    def to_assign(self, state: Any) -> Any:
-        """The part of the state that ``assign`` needs: the less of it, the faster is a step."""
-        return state
 
     @abc.abstractmethod
     def explain(self, state: Any, episodes: EpisodeBatch) -> Explanation:

@@ -96,7 +96,7 @@ class EpisodeCredit(eqx.Module):
             value=whole.value,
         )
         carry = self.method.start(self.state, len(whole.length))
-        assignment, _ = self.method.assign(self.method.to_assign(self.state), carry, segment)
+        assignment, _ = self.method.assign(self.state, carry, segment)
         paid: Any = assignment.reward
         return _with_credit(spread, jnp.concatenate([spread.paid[:1], paid]))
 

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
@@ -51,10 +50,6 @@ class Episodic(EpisodicSettings):
     ) -> tuple[Assignment, None]:
         """C of each state arrived in."""
         return Assignment(reward=state.contribution(jnp.asarray(segment.arrived))), carry
-
-    def to_assign(self, state: EpisodicState) -> EpisodicState:
-        """All but what the optimiser keeps."""
-        return eqx.tree_at(lambda s: s.optimizer, state, None)
 
     def explain(self, state: EpisodicState, episodes: EpisodeBatch) -> Explanation:
         """c, g, b and the predicted reward."""

@@ -106,11 +106,11 @@ def test_the_number_of_unrolls_under_way_is_bounded(ray, max_lag, under_way):
 
 def test_bytes_are_counted(ray):
     _, report = run(cluster_config(actors=1), 3)
-    # Six steps of an observation, type, reward, discount and events; five of action and logits;
-    # a clock of four bytes once.
+    # Six steps of an observation, type, reward, discount and events; five of action, logits and
+    # value; a clock of four bytes once.
     task = cluster_config().task
     step = 4 * task.observation_shape[0] + 1 + 4 + 4 + 4 * len(task.event_names)
-    sent = 6 * step + 5 * (4 + 4 * task.num_actions) + 4
+    sent = 6 * step + 5 * (4 + 4 * task.num_actions + 4) + 4
     assert report["actors/bytes_per_step"] == sent / 5
 
 

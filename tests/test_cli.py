@@ -206,7 +206,7 @@ def test_several_seeds_side_by_side(tmp_path, capsys):
     said = refused(capsys, *train, "--steps", "200", "--out", str(folder))
     assert "never overwrites" in said
 
-    main(["train", f"--resume={folder}", "--steps", "240"])
+    main(["train", f"--resume={folder}", "--steps", "240", "--schedule-steps", "240"])
     for seed in (3, 4):
         longer = Run.open(folder / f"seed-{seed}")
         assert longer.summary()["env_steps"] == 240

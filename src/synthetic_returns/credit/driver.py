@@ -21,6 +21,7 @@ from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.hindsight import Hindsight
 from synthetic_returns.credit.method import Assignment, CreditMethod, Need
+from synthetic_returns.credit.settlement import settled
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.types import Key
@@ -99,7 +100,7 @@ class CreditDriver(Generic[Item]):
         self._held: list[Hindsight[Item]] = [
             Hindsight(method.gives, num_envs, spec.num_actions) for _ in range(streams)
         ]
-        self._carries = [method.start(self.state, num_envs) for _ in range(streams)]
+        self._carries = [self._start(num_envs) for _ in range(streams)]
 
     @property
     def state(self) -> Any:
@@ -183,7 +184,7 @@ class CreditDriver(Generic[Item]):
     def forget(self, stream: int) -> list[Item]:
         """The running episodes of a stream will not go on; gives the items that waited for them."""
         self.recorders[stream].forget()
-        self._carries[stream] = self.method.start(self.state, self._num_envs)
+        self._carries[stream] = self._start(self._num_envs)
         return self._held[stream].forget()
 
     def freeze(self) -> None:
@@ -251,8 +252,12 @@ class CreditDriver(Generic[Item]):
             log_prob=batch.log_prob,
             value=batch.value,
         )
-        credit, _ = self._credit(self.method.start(self.state, 1), whole)
+        credit, _ = self._credit(self._start(1), whole)
         return jax.tree.map(lambda x: x[: len(episode)], credit)
+
+    def _start(self, num_envs: int) -> tuple[Any, Array]:
+        """What is carried along episodes: the method's own, and what they were paid so far."""
+        return self.method.start(self.state, num_envs), jnp.zeros(num_envs)
 
     def _credit(self, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
         (reward, advantage), carry = self._functions.assign(self._arrays, carry, vars(segment))
@@ -296,9 +301,14 @@ def _functions(
 
     def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
         segment = Segment(**fields)
-        credit, carry = method.assign(state_of(arrays), carry, segment)
-        credit = jax.lax.stop_gradient(credit.earned(jnp.asarray(segment.last)))
-        return (credit.reward, credit.advantage), carry
+        own, advanced = carry
+        first, last = jnp.asarray(segment.first), jnp.asarray(segment.last)
+        credit, own = method.assign(state_of(arrays), own, segment)
+        credit = jax.lax.stop_gradient(credit.earned(last))
+        reward = credit.reward
+        if method.conserves and reward is not None:
+            reward, advanced = settled(reward, first, last, advanced)
+        return (reward, credit.advantage), (own, advanced)
 
     def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:
         return method.explain(state_of(arrays), EpisodeBatch(**batch))

@@ -87,6 +87,9 @@ class CreditMethod(abc.ABC):
     """Where it was published."""
     needs: ClassVar[frozenset[Need]] = frozenset()
     gives: ClassVar[Gives] = Gives.REWARD
+    conserves: ClassVar[bool] = False
+    """Whether its rewards are advances: what an episode was paid is taken back at its end, so that
+    the credit of every episode sums to 0."""
 
     replay: Replay = dataclasses.field(default_factory=Replay)
     """The episodes that it learns from."""

@@ -82,7 +82,7 @@ class CreditDriver(Generic[Item]):
             lambda x: jnp.array(x) if eqx.is_array(x) or isinstance(x, np.ndarray) else x,
             method.init(spec, init_key),
         )
-        self._fields = [FIELDS[need] for need in FIELDS if need in method.needs]
+        self._fields = [FIELDS[need] for need in FIELDS if need in method.needs | _known(method, spec)]
         self.buffer = EpisodeBuffer(spec, method.replay.slots, self._fields)
         self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
         self.updates = 0
@@ -320,6 +320,14 @@ def _functions(
         jax.jit(assign),
         jax.jit(explain),
     )
+
+
+def _known(method: CreditMethod, spec: EpisodeSpec) -> set[Need]:
+    """What a method uses, as far as it is known."""
+    known = {Need.ACTIONS} if spec.action_dtype is not None else set()
+    if spec.has_policy:
+        known |= {Need.LOG_PROBS, Need.VALUES}
+    return known & method.uses
 
 
 def _check_needs(method: CreditMethod, spec: EpisodeSpec) -> None:

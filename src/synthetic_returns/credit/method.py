@@ -86,6 +86,8 @@ class CreditMethod(abc.ABC):
     reference: ClassVar[str] = ""
     """Where it was published."""
     needs: ClassVar[frozenset[Need]] = frozenset()
+    uses: ClassVar[frozenset[Need]] = frozenset()
+    """What it takes where it is known, and can do without."""
     gives: ClassVar[Gives] = Gives.REWARD
     conserves: ClassVar[bool] = False
     """Whether its rewards are advances: what an episode was paid is taken back at its end, so that

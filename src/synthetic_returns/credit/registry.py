@@ -16,6 +16,7 @@ Method = TypeVar("Method", bound=type[AnyMethod])
 # Where the methods of this package are; each is loaded when it is asked for.
 _HOMES = {
     "none": "synthetic_returns.credit.none:NoCredit",
+    "advance": "synthetic_returns.credit.advance.method:Advance",
     "paper": "synthetic_returns.credit.paper.method:Paper",
     "episodic": "synthetic_returns.credit.episodic.method:Episodic",
 }

@@ -1,0 +1,118 @@
+"""The method of advances: rewards are paid when they are foreseen, and settled when they come."""
+
+import dataclasses
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from synthetic_returns.credit.advance.model import AdvanceModel
+from synthetic_returns.credit.advance.state import AdvanceState, examine, train
+from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
+from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.credit.method import Assignment, CreditMethod, Metrics, Need
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.nn.settings import TorsoSettings
+from synthetic_returns.types import Key
+
+__all__ = ["Advance"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Advance(CreditMethod):
+    """Pays what is foreseen at once, and takes it back when it comes.
+
+    Two potentials are learned by regression on whole episodes. The sum of c over the transitions
+    so far is what the past contributes to rewards that are not explained where they are paid: the
+    paper's synthetic return, in the multi-stage form of its supplement. The forecast is the sum of
+    the rewards that will be explained where they are paid. A transition earns what it adds to
+    both, each as far as its gains came true on new episodes. At the end of an episode all of it is
+    settled, so that every episode is paid its true return, whatever the model says.
+    """
+
+    name: ClassVar[str] = "advance"
+    summary: ClassVar[str] = "pays what is foreseen, settles at the end; needs no tuning"
+    reference: ClassVar[str] = "ours, after the paper's supplement"
+    uses: ClassVar[frozenset[Need]] = frozenset({Need.ACTIONS})
+    conserves: ClassVar[bool] = True
+
+    replay: Replay = dataclasses.field(default=Replay(updates_per_episode=2.0))
+    """The episodes that it learns from."""
+    encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
+    """From observations to features."""
+    head_sizes: tuple[int, ...] = (64,)
+    """Hidden units of what is predicted from the features."""
+    learning_rate: float = 1e-3
+    """Step size of Adam."""
+
+    def init(self, spec: EpisodeSpec, key: Key) -> AdvanceState:
+        """Draws the parameters."""
+        model = AdvanceModel(spec, self.encoder, self.head_sizes, key=key)
+        return AdvanceState.init(model, spec.max_steps, self.learning_rate)
+
+    def learn(
+        self, state: AdvanceState, episodes: EpisodeBatch, key: Key
+    ) -> tuple[AdvanceState, Metrics]:
+        """One step of the regressions."""
+        del key
+        return train(state, episodes, self.learning_rate)
+
+    def examine(self, state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
+        """Compares what would have been paid with what came: the trust."""
+        return examine(state, episodes)
+
+    def start(self, state: AdvanceState, num_envs: int) -> Int[Array, "batch"]:
+        """How long the running episodes have lasted."""
+        del state
+        return jnp.zeros(num_envs, jnp.int32)
+
+    def assign(
+        self, state: AdvanceState, carry: Int[Array, "batch"], segment: Segment
+    ) -> tuple[Assignment, Int[Array, "batch"]]:
+        """What each transition adds to the potentials, and a share of what the end will pay."""
+        first = jnp.asarray(segment.first)
+        index = jnp.arange(len(first), dtype=jnp.int32)[:, None]
+        begin = jax.lax.cummax(jnp.where(first, index, -carry[None]), axis=0)
+        time = index - begin
+        action = None if segment.action is None else jnp.asarray(segment.action)
+        prediction = state.model(jnp.asarray(segment.observation), action, time)
+        return Assignment(reward=state.paid(prediction) + _share(state, time)), time[-1]
+
+    def explain(self, state: AdvanceState, episodes: EpisodeBatch) -> Explanation:
+        """The credit, the two gains that it is made of, the baseline and the forecast."""
+        states, batch = episodes.observation.shape[:2]
+        time = jnp.broadcast_to(jnp.arange(states, dtype=jnp.int32)[:, None], (states, batch))
+        prediction = state.model(episodes.observation, episodes.action, time)
+        c, foreseen = state.trust[:, None, None] * state.gains(prediction)
+        start, end = jnp.zeros((1, batch)), jnp.full((1, batch), jnp.nan)
+
+        def arriving(x: Array) -> Array:
+            return jnp.concatenate([start, x])
+
+        terms = {
+            "credit": Term(arriving(c + foreseen + _share(state, time)), "paid in advance"),
+            "c": Term(arriving(c), "contribution c to what is not explained where it is paid"),
+            "foreseen": Term(arriving(foreseen), "gain of the forecast"),
+            "forecast": Term(state.scale * prediction.forecast, "forecast of explained rewards"),
+            "b": Term(
+                jnp.concatenate([state.scale * prediction.b, end]), "baseline b", about="leaving"
+            ),
+        }
+        return Explanation(terms, credit="credit")
+
+    def report(self, state: AdvanceState) -> Metrics:
+        """How far each potential is trusted, and what is usually left for the end."""
+        c, forecast = state.trust
+        return {"trust": c, "trust_forecast": forecast, "at_end": state.at_end}
+
+
+def _share(state: AdvanceState, time: Int[Array, "states batch"]) -> Array:
+    """What usually comes at the end, in equal parts over the usual length of an episode.
+
+    A reward that comes whatever is done would else be a surprise to every agent that cannot see
+    the end coming.
+    """
+    length = jnp.maximum(state.length, 1)
+    return jnp.where(time[1:] <= length, state.at_end / length, 0)

@@ -1,0 +1,113 @@
+"""The model of rewards paid in advance: a baseline, contributions, and a forecast."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Shaped
+
+from synthetic_returns.credit.actions import ActionFeatures
+from synthetic_returns.credit.encoders import Encoder, make_encoder
+from synthetic_returns.credit.paper.sa_model import Mlp
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.nn.clock import clock_size, time_features
+from synthetic_returns.nn.settings import TorsoSettings
+from synthetic_returns.types import Key
+
+__all__ = ["AdvanceModel", "Prediction"]
+
+LONGEST = 2048  # steps that the clock tells apart; later ones look like earlier ones
+LEAST_VARIANCE = 0.02  # of a return; what is surer than that would outweigh all else
+SOFTPLUS_ONE = 0.5413  # its softplus is 1: all that is known of a variance at first
+
+
+class Prediction(eqx.Module):
+    """What the model says about T transitions between T + 1 states, in standardised rewards.
+
+    Attributes:
+      c: what each transition contributes to rewards that its later states do not explain.
+      b: the reward of each transition, as far as its source state and action tell.
+      variance: of what is left to come after each source state, once c has been counted.
+      forecast: in each state, the sum of the b that are still to come.
+    """
+
+    c: Float[Array, "time batch"]
+    b: Float[Array, "time batch"]
+    variance: Float[Array, "time batch"]
+    forecast: Float[Array, "states batch"]
+
+
+class AdvanceModel(eqx.Module):
+    """c, b, the variance and the forecast on one encoder.
+
+    Attributes:
+      encoder: observation to features.
+      actions: actions to features.
+      c: source, destination and action to the contribution of a transition.
+      b: source, action and time to the expected reward.
+      variance: state and time to the variance of what is left, before a softplus.
+      forecast: state and time to the expected sum of later b.
+    """
+
+    encoder: Encoder
+    actions: ActionFeatures
+    c: Mlp
+    b: Mlp
+    variance: Mlp
+    forecast: Mlp
+
+    def __init__(
+        self, spec: EpisodeSpec, encoder: TorsoSettings, head_sizes: tuple[int, ...], *, key: Key
+    ):
+        """Draws the parameters.
+
+        Args:
+          spec: of the episodes.
+          encoder: sizes of the encoder.
+          head_sizes: hidden units of c, b, the variance and the forecast.
+          key: consumed here.
+        """
+        encoder_key, c_key, b_key, v_key, f_key = jax.random.split(key, 5)
+        self.encoder, size = make_encoder(spec, encoder, key=encoder_key)
+        self.actions = ActionFeatures(spec)
+        timed = size + clock_size(LONGEST)
+        self.c = _silent(Mlp(2 * size + self.actions.size, head_sizes, key=c_key))
+        self.b = _silent(Mlp(timed + self.actions.size, head_sizes, key=b_key))
+        self.variance = _silent(Mlp(timed, head_sizes, key=v_key))
+        self.forecast = _silent(Mlp(timed, head_sizes, key=f_key))
+
+    def __call__(
+        self,
+        observation: Shaped[Array, "states batch *shape"],
+        action: Shaped[Array, "time batch *action"] | None,
+        time: Int[Array, "states batch"],
+    ) -> Prediction:
+        """Looks at transitions.
+
+        Args:
+          observation: the T + 1 states.
+          action: what was done in the first T.
+          time: how long the episode of each state has lasted.
+        """
+        features = self.encoder(observation)
+        source, destination = features[:-1], features[1:]
+        did = self.actions(action, source)
+        timed = jnp.concatenate([features, time_features(time, LONGEST)], axis=-1)
+        doing = jnp.concatenate([timed[:-1], did], axis=-1)
+        # What the variance learns is no reason to change the features.
+        variance = jax.nn.softplus(self.variance(jax.lax.stop_gradient(timed[:-1])) + SOFTPLUS_ONE)
+        return Prediction(
+            c=self.c(jnp.concatenate([source, destination, did], axis=-1)),
+            b=self.b(doing),
+            variance=jnp.maximum(variance, LEAST_VARIANCE),
+            forecast=self.forecast(timed),
+        )
+
+
+def _silent(head: Mlp) -> Mlp:
+    """A head that says 0 until it has learned something."""
+    last = head.layers[-1]
+    return eqx.tree_at(
+        lambda h: (h.layers[-1].weight, h.layers[-1].bias),
+        head,
+        (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias)),
+    )

@@ -110,6 +110,10 @@ class Balance(Environment[BalanceState]):
         wanted = -jnp.sign(state.lean)
         return jnp.clip(wanted - state.speed - self.gust(state), -1, 1) + 1
 
+    def owed(self, state: BalanceState) -> Float32[Array, ""]:
+        """The steps so far: the pole stood after all of them."""
+        return self.step_reward * state.time.astype(jnp.float32)
+
     def render(self, state: BalanceState) -> np.ndarray:
         """The top of the pole (blue, red if it has fallen) over its foot (grey).
 

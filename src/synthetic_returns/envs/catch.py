@@ -142,6 +142,10 @@ class Catch(Environment[CatchState]):
         _, column = self.ball(state.time, state.columns)
         return jnp.sign(column - state.paddle) + 1
 
+    def owed(self, state: CatchState) -> Float32[Array, ""]:
+        """The balls that have landed and are not paid yet."""
+        return state.unpaid
+
     def render(self, state: CatchState) -> np.ndarray:
         """The board with the paddle (blue), the falling ball (white) and the landed one.
 

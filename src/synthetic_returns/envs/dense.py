@@ -108,6 +108,10 @@ class Dense(Environment[DenseState]):
         goal = state.target + self.direction(state)
         return jnp.sign(goal - state.pointer) + 1
 
+    def owed(self, state: DenseState) -> Float32[Array, ""]:
+        """What the steps so far have earned."""
+        return state.unpaid
+
     def render(self, state: DenseState) -> np.ndarray:
         """Above the target (yellow), below the pointer (blue)."""
         pixels = np.full((2, self.cells, 3), 30, np.uint8)

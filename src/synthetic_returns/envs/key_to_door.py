@@ -254,6 +254,29 @@ class KeyToDoor(Environment[KeyToDoorState]):
             free = free & ~(rooms.at(place) & (room == rooms.KEY_ROOM))
         return rooms.move_towards(targets[room], state.position, free)
 
+    def owed(self, state: KeyToDoorState) -> Float32[Array, ""]:
+        """What the newest key is worth: the last door's reward, and the cost of a closed one.
+
+        Of a chain, the first key has all of it, because the later ones follow from it; it is lost
+        with the first door that can no longer be reached in time.
+        """
+        room, door = self.place(state.time)
+        in_door_room = room == rooms.DOOR_ROOM
+        phase_end = self.key_steps + door * (self.distractor_steps + self.door_steps)
+        steps_left = jnp.where(in_door_room, phase_end - state.time, self.door_steps)
+        from_entrance = rooms.steps_to_door(jnp.asarray(rooms.ENTRANCES[rooms.DOOR_ROOM]))
+        way = jnp.where(in_door_room, rooms.steps_to_door(state.position), from_entrance)
+        steps_saved = (steps_left - (way - 1)).astype(jnp.float32)  # in front of a closed door
+
+        needed = rooms.YELLOW + jnp.maximum(door, 1) - 1
+        opens_next = (state.held >= needed) & (way <= steps_left)
+        if self.keys > 1:
+            opens_next = opens_next | (state.held > needed)  # it is open already
+        worth = (
+            self._door_reward(state.held) - self.closed_reward - self.door_step_reward * steps_saved
+        )
+        return jnp.where(opens_next, worth, 0.0)
+
     def render(self, state: KeyToDoorState) -> np.ndarray:
         """The whole room in the colours of the observation, and the newest key of the agent."""
         return rooms.to_pixels(self._draw(state), int(state.held))

@@ -138,6 +138,11 @@ def place(
     return jnp.where(in_key_room, KEY_ROOM, room), jnp.where(in_key_room, 0, door)
 
 
+def steps_to_door(position: Position) -> Int[Array, ""]:
+    """The steps from a cell of the door room into the door."""
+    return jnp.sum(jnp.abs(position - jnp.asarray(DOOR_CELL)))
+
+
 def at(position: Position) -> Bool[Array, "height width"]:
     """The board with True on this cell alone."""
     return (jnp.asarray(_ROWS) == position[0]) & (jnp.asarray(_COLUMNS) == position[1])

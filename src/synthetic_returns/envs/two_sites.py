@@ -182,6 +182,15 @@ class TwoSites(Environment[TwoSitesState]):
         free = jnp.asarray(rooms.GROUND)[room] != rooms.WALL
         return rooms.move_towards(targets[room], state.position, free)
 
+    def owed(self, state: TwoSitesState) -> Float32[Array, ""]:
+        """A door for every key whose door is still to come and can be reached in time."""
+        room, door = self.place(state.time)
+        of_keys = jnp.arange(1, DOORS + 1, dtype=jnp.int32)
+        phase_end = self.key_steps + door * (self.distractor_steps + self.door_steps)
+        reachable = rooms.steps_to_door(state.position) <= phase_end - state.time
+        in_time = (of_keys > door) | ((of_keys == door) & (reachable | (room != rooms.DOOR_ROOM)))
+        return self.door_reward * jnp.sum(state.held & in_time, dtype=jnp.float32)
+
     def render(self, state: TwoSitesState) -> np.ndarray:
         """The whole room in the colours of the observation, and the keys that the agent has."""
         held = (

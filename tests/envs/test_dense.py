@@ -24,10 +24,10 @@ def test_every_observation_and_reward_against_plain_loops(seed):
         pointer = min(max(pointer + action - 1, 0), 6)
         earned.append(0.5 * max(0, 1 - abs(pointer - target) / 3))
         np.testing.assert_allclose(steps.observation[t, :2], [pointer / 6, target / 6], rtol=1e-6)
-        assert steps.events["success"][t] == pytest.approx(earned[-1] / 0.5 / 30)
     assert len({round(x, 3) for x in earned}) == 4  # every distance within reach, and beyond
     assert not steps.reward[:-1].any()
     assert steps.reward[-1] == pytest.approx(sum(earned), rel=1e-5)
+    assert steps.events["success"][-1] == pytest.approx(sum(earned) / 0.5 / 30, rel=1e-5)
     assert steps.discount.tolist() == [1] * 29 + [0]
 
 
@@ -53,6 +53,7 @@ def test_the_target_turns_back_at_the_ends():
         ({"reach": 0}, "reach=0"),
         ({"stretch": 0}, "stretch=0"),
         ({"cells": 1}, "cells=1"),
+        ({"step_reward": 0.0}, "step_reward=0.0 is not allowed: use a number above 0"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, message):

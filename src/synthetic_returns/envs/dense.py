@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float32, Int
 
 from synthetic_returns.envs.base import Environment
-from synthetic_returns.envs.checks import require_at_least
+from synthetic_returns.envs.checks import require, require_at_least
 from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key, TimeStep, first_step, next_step
 
@@ -58,6 +58,10 @@ class Dense(Environment[DenseState]):
     def __post_init__(self) -> None:
         require_at_least(1, length=self.length, reach=self.reach, stretch=self.stretch)
         require_at_least(2, cells=self.cells)
+        require(
+            self.step_reward > 0,
+            f"step_reward={self.step_reward} is not allowed: use a number above 0.",
+        )
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
@@ -76,7 +80,7 @@ class Dense(Environment[DenseState]):
 
     @property
     def event_names(self) -> tuple[str, ...]:
-        """``success`` is the share of what can be earned."""
+        """``success``, on the last step, is the share of what can be earned."""
         return ("success",)
 
     def reset(self, key: Key) -> tuple[DenseState, TimeStep]:
@@ -94,13 +98,14 @@ class Dense(Environment[DenseState]):
         share = jnp.maximum(0.0, 1 - jnp.abs(pointer - target) / self.reach)
         earned = state.unpaid + self.step_reward * share
         last = time == self.length
+        reward = jnp.where(last, earned, 0.0)
         state = DenseState(time, pointer, target, state.turns, earned)
         return state, next_step(
             self._observe(state),
-            jnp.where(last, earned, 0.0),
+            reward,
             last=last,
             discount=1 - last.astype(jnp.float32),
-            events={"success": share / self.length},
+            events={"success": reward / (self.length * self.step_reward)},
         )
 
     def optimal_action(self, state: DenseState) -> Int[Array, ""]:

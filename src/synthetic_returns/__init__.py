@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from synthetic_returns.credit.driver import CreditDriver
     from synthetic_returns.credit.episodic.method import Episodic
     from synthetic_returns.credit.explanation import Explanation, Term
-    from synthetic_returns.credit.method import Assignment, CreditMethod, Gives, Need
+    from synthetic_returns.credit.method import Assigner, Assignment, CreditMethod, Gives, Need
+    from synthetic_returns.credit.oracle import Oracle
     from synthetic_returns.credit.paper.association import Association, associate
     from synthetic_returns.credit.paper.memory import EpisodicMemory
     from synthetic_returns.credit.paper.method import Paper
@@ -44,6 +45,7 @@ _HOMES = {
     "Config": "config",
     "ContributionModel": "credit.paper.sa_model",
     "Environment": "envs.base",
+    "Assigner": "credit.method",
     "Assignment": "credit.method",
     "CreditDriver": "credit.driver",
     "CreditMethod": "credit.method",
@@ -54,6 +56,7 @@ _HOMES = {
     "EpisodicMemory": "credit.paper.memory",
     "Need": "credit.method",
     "Gives": "credit.method",
+    "Oracle": "credit.oracle",
     "Paper": "credit.paper.method",
     "Replay": "credit.data.replay",
     "Segment": "credit.data.episode",
@@ -83,6 +86,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Assigner",
     "Assignment",
     "Association",
     "Config",
@@ -98,6 +102,7 @@ __all__ = [
     "Explanation",
     "Gives",
     "Need",
+    "Oracle",
     "Paper",
     "Recording",
     "Replay",

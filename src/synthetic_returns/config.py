@@ -12,12 +12,17 @@ from synthetic_returns.agents.optimizer_settings import (
     RMSPropSettings,
     find_optimizer,
 )
-from synthetic_returns.credit.method import CreditMethod
+from synthetic_returns.credit.method import Assigner, Need
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.registry import AnyMethod, find_method
 from synthetic_returns.credit.reward_mix import RewardMix
 from synthetic_returns.credit.view import View
-from synthetic_returns.engines.settings import AnyEngine, FusedSettings, find_engine
+from synthetic_returns.engines.settings import (
+    AnyEngine,
+    FusedSettings,
+    LocalSettings,
+    find_engine,
+)
 from synthetic_returns.envs.registry import find_task
 from synthetic_returns.training.settings import ReportingSettings
 from synthetic_returns.utils.checks import check_positive
@@ -77,11 +82,21 @@ class Config(Generic[Task]):
         if self.schedule_steps is not None:
             check_positive("schedule_steps", self.schedule_steps)
         updates_per_call = getattr(self.engine, "updates_per_call", 1)
-        if updates_per_call > 1 and isinstance(self.credit, CreditMethod):
+        if updates_per_call > 1 and isinstance(self.credit, Assigner):
             raise ValueError(
                 f"engine.updates_per_call is {updates_per_call} and the credit method is "
-                f"{self.credit.name!r}, which learns between updates: set it to 1, or choose the "
+                f"{self.credit.name!r}, which is asked between updates: set it to 1, or choose the "
                 "credit method 'paper' or 'none'."
+            )
+        if self.needs_contributions:
+            self._check_contributions()
+        in_full = self.reward.beta == 1 and self.reward.last_reward == 1
+        if isinstance(self.credit, Assigner) and self.credit.conserves and not in_full:
+            raise ValueError(
+                f"reward.beta is {self.reward.beta:g}, reward.last_reward is "
+                f"{self.reward.last_reward:g} and the credit method {self.credit.name!r} takes "
+                "back at the end of an episode what it has paid in it: set both to 1, so that the "
+                "rewards take its place."
             )
 
     @property
@@ -90,9 +105,29 @@ class Config(Generic[Task]):
         return not isinstance(self.credit, NoCredit)
 
     @property
+    def needs_contributions(self) -> bool:
+        """Whether the steps of the task have to tell their true contributions."""
+        return Need.CONTRIBUTIONS in self.credit.needs
+
+    @property
     def scheduled_updates(self) -> int:
         """Unrolls over which schedules run; each is learned from for ``agent.epochs``."""
         return max(1, (self.schedule_steps or self.steps) // self.engine.steps_per_update)
+
+    def _check_contributions(self) -> None:
+        task: Any = self.task
+        if not task.has_contributions:
+            raise ValueError(
+                f"the credit method {self.credit.name!r} pays the true contributions of steps, and "
+                f"{self.task_name} does not know them: choose another method, or, if it is a task "
+                "of your own in JAX, define owed in its class (docs/tasks.md)."
+            )
+        if isinstance(self.engine, LocalSettings):
+            raise ValueError(
+                f"the engine is 'local' and the credit method {self.credit.name!r} pays the true "
+                "contributions of steps, which environments on the host do not tell: use the "
+                "engine 'fused'."
+            )
 
     def changed(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> "Config[Task]":
         """A copy with other values, by dotted name; takes what ``dict.update`` takes.

@@ -40,6 +40,10 @@ class TimeStep(eqx.Module):
       observation: what the agent sees.
       events: what happened on this step, by name, for metrics and figures; never seen by the
         agent. Summed over an episode, ``events["success"]`` is the episode's success in [0, 1].
+      contribution: the true contribution of this step, where it was asked for and is known: by how
+        much it changed what later steps will pay. 0 on a FIRST step, and on a LAST one minus all
+        that was still owed, so that the contributions of an episode sum to 0. Never seen by the
+        agent.
     """
 
     step_type: Int[Array, "*batch"]
@@ -47,6 +51,7 @@ class TimeStep(eqx.Module):
     discount: Float[Array, "*batch"]
     observation: Any
     events: Events
+    contribution: Float[Array, "*batch"] | None = None
 
     @property
     def first(self) -> Bool[Array, "*batch"]:

@@ -11,6 +11,8 @@ from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.method import Assignment, CreditMethod, Gives, Need
 
+__all__ = ["CONSERVING", "REPLAY", "Linear", "Novelty", "Taken", "Uniform"]
+
 REPLAY = Replay(slots=16, batch_size=4, updates_per_episode=0.5)
 
 
@@ -94,3 +96,40 @@ class Taken(Linear):
         total = jnp.sum(jnp.where(segment.valid, segment.reward, 0), axis=0)
         taken = jax.nn.one_hot(segment.action, 2)
         return Assignment(advantage=taken * total[None, :, None]), carry
+
+
+# --- credit as an advance: what is paid is taken back at the end, whatever it was ---
+
+
+class LinearAdvance(Linear):
+    name: ClassVar[str] = "test-linear-advance"
+    conserves: ClassVar[bool] = True
+
+
+class NoveltyAdvance(Novelty):
+    name: ClassVar[str] = "test-novelty-advance"
+    conserves: ClassVar[bool] = True
+
+
+class UniformAdvance(Uniform):
+    name: ClassVar[str] = "test-uniform-advance"
+    conserves: ClassVar[bool] = True
+
+
+class Fickle(Linear):
+    """Pays a lot, for no reason, and changes its mind with every update."""
+
+    name: ClassVar[str] = "test-fickle"
+    conserves: ClassVar[bool] = True
+
+    def init(self, spec, key):
+        return jax.random.normal(key, (int(np.prod(spec.observation_shape)),))
+
+    def learn(self, state, episodes, key):
+        return 10 * jax.random.normal(key, state.shape), {}
+
+    def assign(self, state, carry, segment):
+        return Assignment(reward=30 * jnp.sin(10 + flat(segment.arrived) @ state)), carry
+
+
+CONSERVING = (LinearAdvance, NoveltyAdvance, UniformAdvance, Fickle)

@@ -17,7 +17,7 @@ from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.types import StepType, TimeStep
 from tests.credit.known_contributions import KINDS, LENGTH, SMALL, TRUE, episode_of, make_episodes
-from tests.credit.methods import REPLAY, Linear, Novelty, Taken, Uniform
+from tests.credit.methods import CONSERVING, REPLAY, Linear, Novelty, Taken, Uniform
 from tests.credit.test_recorder import LONGEST, make_stream, segments
 from tests.trees import arrays
 
@@ -27,7 +27,7 @@ LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
 SMALLER = {"episodic": dataclasses.replace(SMALL, replay=REPLAY)}
 METHODS = [
     *(SMALLER.get(kind.name, kind()) for kind in LEARNED),
-    *(k() for k in (Linear, Novelty, Uniform, Taken)),
+    *(k() for k in (Linear, Novelty, Uniform, Taken, *CONSERVING)),
 ]
 EACH = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 EACH_LEARNED = pytest.mark.parametrize("kind", LEARNED, ids=lambda kind: kind.name)
@@ -113,7 +113,7 @@ def test_a_snapshot_goes_on_like_the_original(method):
 
 
 @EACH
-def test_terminal_states_earn_nothing(method):
+def test_terminal_states_earn_nothing_but_pay_back_advances(method):
     driver = make_driver(method)
     credit_of(driver, 1)
     parts = list(segments(streams(), 1))
@@ -123,7 +123,12 @@ def test_terminal_states_earn_nothing(method):
     outside = np.concatenate([part.last[:-1] for part in parts])[: len(credit)]
     assert last.any()
     assert outside.any()
-    if method.gives is Gives.REWARD:
+    if method.conserves:
+        advanced = np.zeros(len(ROWS))
+        for paid, ends in zip(credit, last, strict=True):
+            np.testing.assert_allclose(paid[ends], -advanced[ends], rtol=1e-4, atol=1e-5)
+            advanced = np.where(ends, 0, advanced + paid)
+    elif method.gives is Gives.REWARD:
         assert not np.any(credit[last])
     assert not np.any(credit[outside])
     assert np.any(credit)

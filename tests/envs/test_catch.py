@@ -62,6 +62,33 @@ def test_delayed_rewards_are_the_sum_on_the_last_step():
     np.testing.assert_array_equal(at_last.observation, at_once.observation)
 
 
+@pytest.mark.parametrize("runs", [5, 20])
+def test_the_scoreboard_counts_what_will_be_paid(runs):
+    hidden, shown = Catch(runs=runs, delayed=True), Catch(runs=runs, delayed=True, scoreboard=True)
+    actions = np.asarray(scripted_actions(hidden, 3))
+    actions[len(actions) // 2 :] = 0  # some are missed
+    _, without = run(hidden, 3, actions)
+    _, steps = run(shown, 3, actions)
+    board, score = steps.observation[:, :7], steps.observation[:, 7:]
+    np.testing.assert_array_equal(board, without.observation)
+    np.testing.assert_array_equal(steps.reward, without.reward)
+    assert score.shape == (7 * runs, -(-runs // 7), 7, 1)
+    caught = np.cumsum(steps.events["catch"])
+    assert 0 < caught[-1] < runs
+    np.testing.assert_array_equal(score.reshape(len(score), -1).sum(axis=1), caught)
+    assert score.reshape(len(score), -1)[-1, : int(caught[-1])].all()  # from the left
+    assert steps.reward[-1] == caught[-1]
+
+
+def scripted_actions(env: Catch, seed: int) -> list[int]:
+    state, _ = env.reset(jax.random.key(seed))
+    actions = []
+    for _ in range(env.max_episode_steps):
+        actions.append(int(env.optimal_action(state)))
+        state, _ = env.step(state, jnp.int32(actions[-1]))
+    return actions
+
+
 def test_balls_fall_in_every_column_equally_often():
     columns = jax.vmap(lambda key: Catch().reset(key)[0].columns)(
         jax.random.split(jax.random.key(0), 2000)
@@ -96,6 +123,7 @@ def test_agrees_step_by_step_with_bsuite(seed):
         ({"runs": -20}, "runs=-20"),
         ({"rows": 1}, "rows=1"),
         ({"columns": 0}, "columns=0"),
+        ({"scoreboard": True}, "scoreboard=True shows what is paid at the end, and without delay"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, message):

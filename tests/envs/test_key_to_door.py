@@ -105,6 +105,24 @@ def test_observations_do_not_tell_whether_the_agent_has_the_key(view):
     assert with_key.discount[-1] == 0
 
 
+@pytest.mark.parametrize("view", ["crop", "full"])
+def test_a_hidden_key_leaves_no_mark_in_any_observation(view):
+    """It is walked against: the agent stays where it is and all looks as before."""
+    env = KeyToDoor(hidden=True, view=view)
+    start = {"position": place(3, 5), "keys": place(2, 5)[None]}
+    actions = [UP, UP, LEFT, UP, RIGHT, *[DOWN] * 10, UP]
+    steps = follow(env, arrange(env, **start), actions)
+    assert np.flatnonzero(steps.events["key"]).tolist() == [0]
+    np.testing.assert_array_equal(steps.observation[1], steps.observation[0])
+    # The same walk of an agent that had the key all along shows the same.
+    had_it = follow(env, arrange(env, **start, held=rooms.YELLOW), actions)
+    assert not had_it.events["key"].any()
+    np.testing.assert_array_equal(steps.observation, had_it.observation)
+    yellow = np.all(steps.observation == rooms.COLOURS[rooms.YELLOW], axis=-1).sum(axis=(1, 2))
+    assert (yellow[:5] == 1).all()
+    assert yellow[-1] == 0  # the apple room
+
+
 def test_apples_pay_and_return_after_twenty_steps():
     env = KeyToDoor()
     apples = np.full((11, 15), rooms.NEVER)
@@ -176,6 +194,8 @@ def test_taking_one_key_removes_the_other():
         ({"door_steps": 1}, "door_steps=1"),
         ({"apples": 23}, "apples=23 do not fit: the apple room has room for 0 to 22"),
         ({"apple_return_steps": 0}, "apple_return_steps=0"),
+        ({"hidden": True, "keys": 2}, "hidden=True is for a single key"),
+        ({"hidden": True, "red_key_reward": 1.0}, "leave keys and red_key_reward as they are"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, message):

@@ -19,11 +19,16 @@ def test_names_and_gymnasium_ids():
         "chain": "synthetic_returns/Chain-v0",
         "catch": "synthetic_returns/Catch-v0",
         "catch-delayed": "synthetic_returns/CatchDelayed-v0",
+        "catch-scoreboard": "synthetic_returns/CatchScoreboard-v0",
         "key-to-door": "synthetic_returns/KeyToDoor-v0",
         "key-to-door-no-reward": "synthetic_returns/KeyToDoorNoReward-v0",
         "key-to-door-two-keys": "synthetic_returns/KeyToDoorTwoKeys-v0",
         "key-to-door-chained": "synthetic_returns/KeyToDoorChained-v0",
+        "key-to-door-hidden": "synthetic_returns/KeyToDoorHidden-v0",
+        "key-to-door-two-sites": "synthetic_returns/KeyToDoorTwoSites-v0",
         "umbrella": "synthetic_returns/Umbrella-v0",
+        "dense": "synthetic_returns/Dense-v0",
+        "balance": "synthetic_returns/Balance-v0",
     }
 
 

@@ -54,7 +54,7 @@ def test_steps_follow_the_grammar(name):
     for column in range(BATCH):
         starts, ends = np.flatnonzero(first[:, column]), np.flatnonzero(last[:, column])
         lengths = ends - starts[: len(ends)]
-        assert lengths.max() == env.max_episode_steps
+        assert 1 <= lengths.min() <= lengths.max() <= env.max_episode_steps
         for start, end in zip(starts, ends, strict=False):
             assert 0 <= steps.events["success"][start : end + 1, column].sum() <= 1 + 1e-6
 
@@ -85,6 +85,14 @@ def test_a_batch_plays_the_same_episodes_as_one_environment(name):
     assert sum(bool(timestep.first) for timestep in played) >= 3
     expected = jax.tree.map(lambda x: x[:, 1], steps)
     jax.tree.map(np.testing.assert_array_equal, expected, jax.tree.map(stack, *played))
+
+
+@over_jax_tasks
+def test_the_longest_episode_is_as_long_as_the_task_says(name):
+    env = make(name)
+    policies = (random_policy, scripted_policy)
+    played = [play(env, policy, seed=1, episodes=20)["length"] for policy in policies]
+    assert np.max(played) == env.max_episode_steps
 
 
 @over_jax_tasks

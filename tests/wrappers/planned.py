@@ -62,7 +62,7 @@ class Known(CreditMethod):
     summary: ClassVar[str] = "a known function of the state"
     replay: Replay = dataclasses.field(default=Replay(slots=32))
 
-    def init(self, spec, key):
+    def init(self, spec, key) -> Any:
         return None
 
     def learn(self, state, episodes, key):

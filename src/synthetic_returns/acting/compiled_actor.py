@@ -26,6 +26,7 @@ class CompiledActor:
         key: Key,
         *,
         stagger: bool = False,
+        contributions: bool = False,
     ):
         """Starts the environments.
 
@@ -35,8 +36,9 @@ class CompiledActor:
           num_envs: environments stepped together.
           key: decides the environments' luck and the agent's; consumed here.
           stagger: begin them at evenly spread points of their first episode.
+          contributions: let steps tell their true contributions.
         """
-        self._env = VectorEnvironment(task)
+        self._env = VectorEnvironment(task, contributions=contributions)
         state = actor.start(self._env, network, num_envs, key)
         self._state: ActorState = _stagger(self._env, network, state) if stagger else state
 

@@ -53,6 +53,9 @@ def choose(config: Config, arguments: Sequence[str]) -> Config:
                 f"{RENAMED_METHODS[name]!r}."
             )
         chosen[group] = _convert(group, current, find(name))
+    if getattr(chosen.get("credit"), "conserves", False):
+        # What a preset leaves out of the reward, because other methods have paid it, counts again.
+        chosen |= {"reward.beta": 1.0, "reward.last_reward": 1.0}
     return config.changed(chosen)
 
 

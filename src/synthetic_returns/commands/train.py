@@ -40,7 +40,8 @@ class Arguments(Generic[Task]):
 
     config: Annotated[Config[Task], tyro.conf.arg(name="")]
     credit: Annotated[str, tyro.conf.arg(metavar="NAME")] = "none"
-    """The credit method: episodic, paper, none (or --no-sr); its settings are --credit.SETTING."""
+    """The credit method: episodic, paper, oracle, none (or --no-sr); its settings are
+    --credit.SETTING."""
     engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "fused"
     """fused: environments written in JAX, inside the compiled unroll. local: environments on the
     host, stepped by actor threads; any task, also Gymnasium's and Atari's. cluster: any task,

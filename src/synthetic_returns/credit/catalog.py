@@ -4,7 +4,7 @@ import inspect
 
 from rich.table import Table
 
-from synthetic_returns.credit.method import CreditMethod, Gives, Need
+from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.registry import AnyMethod, find_method, method_names
 
 __all__ = ["describe", "methods_table", "usable_in"]
@@ -12,10 +12,10 @@ __all__ = ["describe", "methods_table", "usable_in"]
 
 def usable_in(method: type[AnyMethod]) -> str:
     """Where a method can be used: with our agent only, or in the wrappers too."""
-    of_policy = {Need.LOG_PROBS, Need.VALUES} & method.needs
-    if not issubclass(method, CreditMethod) or method.gives is not Gives.REWARD or of_policy:
+    ours_alone = {Need.LOG_PROBS, Need.VALUES, Need.WHOLE_EPISODES, Need.CONTRIBUTIONS}
+    if not issubclass(method, Assigner) or method.gives is not Gives.REWARD:
         return "train"
-    return "train" if Need.WHOLE_EPISODES in method.needs else "anywhere"
+    return "train" if ours_alone & method.needs else "anywhere"
 
 
 def methods_table() -> Table:

@@ -18,9 +18,10 @@ from jaxtyping import Array, Float
 from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
 from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
+from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.hindsight import Hindsight
-from synthetic_returns.credit.method import Assignment, CreditMethod, Need
+from synthetic_returns.credit.method import Assigner, Assignment, CreditMethod, Need
 from synthetic_returns.credit.settlement import settled
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
@@ -30,6 +31,7 @@ from synthetic_returns.utils.buckets import bucket
 __all__ = ["CreditDriver"]
 
 EXAMINED_STATES = 10_000  # at once, at most: episodes of images may end in many places together
+NO_EPISODES = Replay(slots=2, save=False)  # of a method that learns nothing
 FIELDS = {Need.ACTIONS: "action", Need.LOG_PROBS: "log_prob", Need.VALUES: "value"}
 
 Item = TypeVar("Item")
@@ -43,12 +45,12 @@ class CreditDriver(Generic[Item]):
       state: what it has learned.
       buffer: the finished episodes that it learns from.
       recent: the episodes that ended last, as the method sees them.
-      frozen: whether recording and learning are switched off.
+      frozen: whether recording and learning are switched off; always, if the method learns nothing.
     """
 
     def __init__(
         self,
-        method: CreditMethod,
+        method: Assigner,
         spec: EpisodeSpec,
         view: View,
         *,
@@ -82,14 +84,17 @@ class CreditDriver(Generic[Item]):
             lambda x: jnp.array(x) if eqx.is_array(x) or isinstance(x, np.ndarray) else x,
             method.init(spec, init_key),
         )
-        self._fields = [FIELDS[need] for need in FIELDS if need in method.needs | _known(method, spec)]
-        self.buffer = EpisodeBuffer(spec, method.replay.slots, self._fields)
+        used = method.needs | _known(method, spec)
+        self._fields = [FIELDS[need] for need in FIELDS if need in used]
+        self._learns = isinstance(method, CreditMethod)
+        self._replay = method.replay if isinstance(method, CreditMethod) else NO_EPISODES
+        self.buffer = EpisodeBuffer(spec, self._replay.slots, self._fields)
         self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
         self.updates = 0
         self.updates_owed = 0.0
-        self.frozen = False
+        self.frozen = not self._learns
         self._learn_every = learn_every
-        self._waiting: collections.deque[Episode] = collections.deque(maxlen=method.replay.slots)
+        self._waiting: collections.deque[Episode] = collections.deque(maxlen=self._replay.slots)
         self.recent: collections.deque[Episode] = collections.deque(maxlen=recent)
         self._metrics: dict[str, Float[Array, ""]] = {}
         self._num_envs = num_envs
@@ -128,11 +133,11 @@ class CreditDriver(Generic[Item]):
           The items whose credit is known. Of a method that needs complete episodes, these are
           earlier ones: an item waits until all episodes in it have ended.
         """
-        on_host = segment
-        if not isinstance(segment.reward, np.ndarray):
-            on_host = jax.tree.map(np.asarray, segment)
         ended: list[Ended] = []
         if not self.frozen or self._in_hindsight:
+            on_host = segment
+            if not isinstance(segment.reward, np.ndarray):
+                on_host = jax.tree.map(np.asarray, segment)
             ended = list(self.recorders[stream].record(on_host))
         if not self.frozen:
             episodes = [one.episode for one in ended]
@@ -143,7 +148,7 @@ class CreditDriver(Generic[Item]):
                 self.learn([self._waiting.popleft() for _ in range(enough)])
         if self._in_hindsight:
             held = self._held[stream]
-            held.add(len(on_host.reward), item)
+            held.add(len(segment.reward), item)
             for one in ended:
                 held.settle(one, self._credit_of(one.episode), self.view.stride)
             return held.release(self.recorders[stream].length)
@@ -154,7 +159,7 @@ class CreditDriver(Generic[Item]):
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
         if not episodes:
             return
-        max_steps, replay = self.buffer.max_steps, self.method.replay
+        max_steps, replay = self.buffer.max_steps, self._replay
         together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
         for start in range(0, len(episodes), together):
             some = padded(episodes[start : start + together], max_steps, self._fields)
@@ -195,12 +200,15 @@ class CreditDriver(Generic[Item]):
 
     def unfreeze(self) -> None:
         """Goes on learning, from the episodes that start from now on."""
-        self.frozen = False
+        self.frozen = not self._learns
 
     def report(self) -> dict[str, float]:
         """Diagnostics: of the last update, of the state, and of the memory that episodes take."""
         report = self._metrics | dict(self.method.report(self.state))
-        return {name: float(x) for name, x in report.items()} | {
+        report = {name: float(x) for name, x in report.items()}
+        if not self._learns:
+            return report
+        return report | {
             "buffer_episodes": float(len(self.buffer)),
             "buffer_mb": self.buffer.bytes / 1e6,
         }
@@ -217,12 +225,13 @@ class CreditDriver(Generic[Item]):
             "updates": self.updates,
             "updates_owed": self.updates_owed,
         }
-        if self.method.replay.save:
+        if self._replay.save:
             buffer = self.buffer
             snapshot["buffer"] = buffer.arrays | {"length": buffer.length, "seen": buffer.seen}
         if running:
-            (recorder,), (carry,) = self.recorders, self._carries
-            snapshot |= {"running": recorder.snapshot(), "carry": carry}
+            (recorder,), (snapshot["carry"],) = self.recorders, self._carries
+            if self._learns:
+                snapshot["running"] = recorder.snapshot()
         return snapshot
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -235,6 +244,7 @@ class CreditDriver(Generic[Item]):
             self.buffer.arrays = arrays
         if "running" in snapshot:
             self.recorders[0].restore(snapshot["running"])
+        if "carry" in snapshot:
             self._carries[0] = snapshot["carry"]
         self._waiting.clear()
 
@@ -280,7 +290,7 @@ class _Functions(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _functions(
-    method: CreditMethod, structure: Any, rest_leaves: tuple[Any, ...], rest_structure: Any
+    method: Assigner, structure: Any, rest_leaves: tuple[Any, ...], rest_structure: Any
 ) -> _Functions:
     """The functions of a method whose states have a structure, and a rest that is no array."""
     rest = jax.tree.unflatten(rest_structure, rest_leaves)
@@ -292,11 +302,13 @@ def _functions(
         return jax.tree.leaves(eqx.filter(state, eqx.is_array))
 
     def learn(arrays: list[Array], batch: dict[str, Any], draw: Array) -> tuple[Any, Any]:
+        assert isinstance(method, CreditMethod)
         key = jax.random.fold_in(jax.random.key(draw[0]), draw[1])
         state, metrics = method.learn(state_of(arrays), EpisodeBatch(**batch), key)
         return arrays_of(state), metrics
 
     def examine(arrays: list[Array], batch: dict[str, Any]) -> list[Array]:
+        assert isinstance(method, CreditMethod)
         return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**batch)))
 
     def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
@@ -322,7 +334,7 @@ def _functions(
     )
 
 
-def _known(method: CreditMethod, spec: EpisodeSpec) -> set[Need]:
+def _known(method: Assigner, spec: EpisodeSpec) -> set[Need]:
     """What a method uses, as far as it is known."""
     known = {Need.ACTIONS} if spec.action_dtype is not None else set()
     if spec.has_policy:
@@ -330,12 +342,14 @@ def _known(method: CreditMethod, spec: EpisodeSpec) -> set[Need]:
     return known & method.uses
 
 
-def _check_needs(method: CreditMethod, spec: EpisodeSpec) -> None:
+def _check_needs(method: Assigner, spec: EpisodeSpec) -> None:
     missing = []
     if Need.ACTIONS in method.needs and spec.num_actions is None:
         missing.append("actions that are numbered")
     if {Need.LOG_PROBS, Need.VALUES} & method.needs and not spec.has_policy:
         missing.append("the agent's probabilities and values")
+    if Need.CONTRIBUTIONS in method.needs and not spec.has_contributions:
+        missing.append("the true contributions of steps")
     if missing:
         raise ValueError(
             f"the credit method {method.name!r} needs {' and '.join(missing)}, which are not known "

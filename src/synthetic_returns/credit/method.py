@@ -3,6 +3,8 @@
 A method is a frozen dataclass, and its fields are its settings. What it has learned is a separate
 pytree, its state, so that every function here is pure and can be compiled. The driver does the
 rest: it follows streams of steps, keeps episodes, trains, and asks for credit.
+
+``CreditMethod`` is what nearly all derive from; ``Assigner`` is the half of it that learns nothing.
 """
 
 import abc
@@ -20,7 +22,7 @@ from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.types import Key
 
-__all__ = ["Assignment", "CreditMethod", "Gives", "Metrics", "Need"]
+__all__ = ["Assigner", "Assignment", "CreditMethod", "Gives", "Metrics", "Need"]
 
 Metrics = dict[str, Float[Array, ""]]
 
@@ -32,6 +34,7 @@ class Need(enum.StrEnum):
     LOG_PROBS = "log-probs"
     VALUES = "values"
     WHOLE_EPISODES = "whole episodes"
+    CONTRIBUTIONS = "true contributions"
     AGENT = "the agent"
 
 
@@ -73,10 +76,10 @@ class Assignment(eqx.Module):
 
 
 @dataclasses.dataclass(frozen=True)
-class CreditMethod(abc.ABC):
-    """A method that learns from finished episodes, beside the agent.
+class Assigner(abc.ABC):
+    """A method that gives credit beside the agent, and learns from no episodes.
 
-    ``state`` is what ``init`` made and ``learn`` changes: any pytree.
+    ``state`` is what ``init`` made: any pytree.
     """
 
     name: ClassVar[str]
@@ -93,21 +96,9 @@ class CreditMethod(abc.ABC):
     """Whether its rewards are advances: what an episode was paid is taken back at its end, so that
     the credit of every episode sums to 0."""
 
-    replay: Replay = dataclasses.field(default_factory=Replay)
-    """The episodes that it learns from."""
-
     @abc.abstractmethod
     def init(self, spec: EpisodeSpec, key: Key) -> Any:
         """Draws the parameters for episodes of this kind."""
-
-    @abc.abstractmethod
-    def learn(self, state: Any, episodes: EpisodeBatch, key: Key) -> tuple[Any, Metrics]:
-        """One update on a batch of finished episodes."""
-
-    def examine(self, state: Any, episodes: EpisodeBatch) -> Any:
-        """Looks at new episodes before they are learned from, to see how far to trust itself."""
-        del episodes
-        return state
 
     def start(self, state: Any, num_envs: int) -> Any:
         """What is carried along running episodes before their first step; one row for each."""
@@ -143,3 +134,23 @@ class CreditMethod(abc.ABC):
         """Diagnostics of the state, beside the metrics of the last update."""
         del state
         return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class CreditMethod(Assigner):
+    """A method that learns from finished episodes, beside the agent.
+
+    ``state`` is what ``init`` made and ``learn`` changes: any pytree.
+    """
+
+    replay: Replay = dataclasses.field(default_factory=Replay)
+    """The episodes that it learns from."""
+
+    @abc.abstractmethod
+    def learn(self, state: Any, episodes: EpisodeBatch, key: Key) -> tuple[Any, Metrics]:
+        """One update on a batch of finished episodes."""
+
+    def examine(self, state: Any, episodes: EpisodeBatch) -> Any:
+        """Looks at new episodes before they are learned from, to see how far to trust itself."""
+        del episodes
+        return state

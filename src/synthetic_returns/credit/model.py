@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Shaped
 from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.method import CreditMethod, Gives, Need
+from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.view import View
 from synthetic_returns.nn.networks import AgentNetwork
 from synthetic_returns.types import TimeStep, Trajectory
@@ -35,7 +35,7 @@ class Played(eqx.Module):
 
 
 class EpisodeCredit(eqx.Module):
-    """A method that learns from episodes.
+    """A method that gives credit beside the agent.
 
     Attributes:
       state: what it has learned.
@@ -44,7 +44,7 @@ class EpisodeCredit(eqx.Module):
     """
 
     state: Any
-    method: CreditMethod = eqx.field(static=True)
+    method: Assigner = eqx.field(static=True)
     view: View = eqx.field(static=True)
 
     def explain(self, played: Played) -> Explanation:
@@ -52,6 +52,7 @@ class EpisodeCredit(eqx.Module):
         timestep = played.timestep
         ended = jnp.cumsum(timestep.last, axis=0, dtype=jnp.int32) > 0
         running = ~ended[:-1]
+        told = timestep.contribution
         whole = EpisodeBatch(
             observation=self.view.crop(timestep.observation),
             reward=jnp.where(running, timestep.reward[1:], 0),
@@ -60,6 +61,7 @@ class EpisodeCredit(eqx.Module):
             action=played.action,
             log_prob=played.log_prob,
             value=played.value,
+            contribution=None if told is None else jnp.where(running, told[1:], 0),
         )
         if self.view.stride == 1:
             explanation = self.method.explain(self.state, whole)
@@ -94,6 +96,7 @@ class EpisodeCredit(eqx.Module):
             action=whole.action,
             log_prob=whole.log_prob,
             value=whole.value,
+            contribution=whole.contribution,
         )
         carry = self.method.start(self.state, len(whole.length))
         assignment, _ = self.method.assign(self.state, carry, segment)

@@ -4,18 +4,19 @@ import importlib
 from typing import TypeVar
 
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
-from synthetic_returns.credit.method import CreditMethod
+from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.utils.suggestions import unknown
 
 __all__ = ["AnyMethod", "find_method", "method_names", "register_method"]
 
-AnyMethod = CreditMethod | AuxiliaryMethod | NoCredit
+AnyMethod = Assigner | AuxiliaryMethod | NoCredit
 Method = TypeVar("Method", bound=type[AnyMethod])
 
 # Where the methods of this package are; each is loaded when it is asked for.
 _HOMES = {
     "none": "synthetic_returns.credit.none:NoCredit",
+    "oracle": "synthetic_returns.credit.oracle:Oracle",
     "advance": "synthetic_returns.credit.advance.method:Advance",
     "paper": "synthetic_returns.credit.paper.method:Paper",
     "episodic": "synthetic_returns.credit.episodic.method:Episodic",

@@ -25,6 +25,7 @@ class EpisodeSpec:
       action_shape: of one action.
       action_dtype: how actions are kept; None where they are not known.
       has_policy: whether the log-probabilities and values of the agent are known.
+      has_contributions: whether the true contribution of every step is known.
       stride: how many steps of the task lie between two states.
       changes: whether the frames of an observation are to be seen as differences.
       kinds: for observations that are one of a few numbers, how many there are; else 0.
@@ -40,6 +41,7 @@ class EpisodeSpec:
     action_shape: tuple[int, ...] = ()
     action_dtype: Any = np.int32
     has_policy: bool = False
+    has_contributions: bool = False
     stride: int = 1
     changes: bool = False
     kinds: int = 0
@@ -56,6 +58,7 @@ class EpisodeSpec:
             max_steps=view.kept(task.max_episode_steps),
             num_actions=task.num_actions,
             has_policy=True,
+            has_contributions=task.has_contributions,
             stride=view.stride,
             changes=view.changes,
         )

@@ -82,12 +82,17 @@ class View:
         time, length = self.kept(episodes.reward.shape[0]), episodes.length
         states = jnp.arange(time + 1, dtype=jnp.int32)[:, None] * self.stride
         states = jnp.minimum(states, length[None])
-        earned = jnp.cumsum(episodes.reward, axis=0)
-        earned = jnp.concatenate([jnp.zeros_like(earned[:1]), earned])
         rows = jnp.arange(len(length), dtype=jnp.int32)[None]
 
         def at(x: Array | None, index: Int[Array, "time batch"]) -> Any:
             return None if x is None else x[jnp.minimum(index, len(x) - 1), rows]
+
+        def summed(x: Array | None) -> Any:
+            if x is None:
+                return None
+            so_far = jnp.cumsum(x, axis=0)
+            so_far = jnp.concatenate([jnp.zeros_like(so_far[:1]), so_far])
+            return at(so_far, states[1:]) - at(so_far, states[:-1])
 
         discount = jnp.ones((time, len(length)))
         for between in range(self.stride):
@@ -95,10 +100,11 @@ class View:
             discount *= jnp.where(passed < states[1:], at(episodes.discount, passed), 1)
         return EpisodeBatch(
             observation=at(episodes.observation, states),
-            reward=at(earned, states[1:]) - at(earned, states[:-1]),
+            reward=summed(episodes.reward),
             discount=discount,
             length=-(-length // self.stride),
             action=at(episodes.action, states[:-1]),
             log_prob=at(episodes.log_prob, states[:-1]),
             value=at(episodes.value, states[:-1]),
+            contribution=summed(episodes.contribution),
         )

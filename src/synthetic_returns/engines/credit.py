@@ -6,7 +6,7 @@ from synthetic_returns.agents.impala.learner import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.driver import CreditDriver
-from synthetic_returns.credit.method import CreditMethod
+from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
 from synthetic_returns.credit.spec import EpisodeSpec
 
@@ -16,7 +16,7 @@ __all__ = ["credit_of", "make_driver"]
 def make_driver(
     config: Config, seed: int, streams: int = 1, num_envs: int | None = None
 ) -> CreditDriver | None:
-    """The driver of the credit method, if it learns beside the agent.
+    """The driver of the credit method, if it gives credit beside the agent.
 
     Args:
       config: the settings.
@@ -24,7 +24,7 @@ def make_driver(
       streams: how many actors send unrolls; each has environments of its own.
       num_envs: how many each has; the whole batch unless given.
     """
-    if not isinstance(config.credit, CreditMethod):
+    if not isinstance(config.credit, Assigner):
         return None
     return CreditDriver(
         config.credit,

@@ -55,7 +55,7 @@ class FusedEngine:
                 f"the engine is 'fused' and {config.task_name} is not written in JAX: use the "
                 "engine 'local'."
             )
-        self._env = VectorEnvironment(config.task)
+        self._env = VectorEnvironment(config.task, contributions=config.needs_contributions)
         self._many = len(seeds) > 1
         if self._many and settings.devices > 1:
             raise ValueError(

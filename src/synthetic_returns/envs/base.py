@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.types import Key, TimeStep
@@ -50,10 +50,27 @@ class Environment(TaskSpec, Generic[State]):
             f"{type(self).__name__} has no scripted policy: define optimal_action in its class."
         )
 
+    def owed(self, state: State) -> Float[Array, ""]:
+        """What later steps will pay for what was done so far, if the scripted policy goes on.
+
+        That is, how much less they would pay if it had not been done. A reward that was paid is no
+        longer owed. Its change from state to state is the true contribution of a step; it is asked
+        for only between the steps of an episode, where it starts from 0.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not know what its steps contribute: define owed in its "
+            "class."
+        )
+
     @property
     def has_script(self) -> bool:
         """Whether the class defines ``optimal_action``."""
         return type(self).optimal_action is not Environment.optimal_action
+
+    @property
+    def has_contributions(self) -> bool:
+        """Whether the class defines ``owed``."""
+        return type(self).owed is not Environment.owed
 
     def start(self, key: Key) -> tuple[Key, tuple[State, TimeStep]]:
         """Starts an episode and returns the key that starts the one after it.
@@ -79,29 +96,49 @@ class VectorEnvironment(Generic[State]):
 
     The step after a LAST one ignores the action and returns the FIRST step of the next episode,
     so the terminal observation stays in the data.
+
+    Attributes:
+      env: the task.
+      contributions: whether steps tell their true contributions; the task has to know them.
     """
 
     env: Environment[State]
+    contributions: bool = False
 
     def reset(self, keys: Shaped[Key, "batch"]) -> tuple[VectorState[State], TimeStep]:
         """Starts one episode per key."""
-        keys, (inner, timestep) = jax.vmap(self.env.start)(keys)
+        keys, (inner, timestep) = jax.vmap(self._start_one)(keys)
         return VectorState(inner, keys, timestep.last), timestep
 
     def step(
         self, state: VectorState[State], action: Int[Array, "batch"]
     ) -> tuple[VectorState[State], TimeStep]:
         """Steps every environment, or starts its next episode where the last one is over."""
-        stepped = jax.vmap(self.env.step)(state.inner, action)
+        stepped = jax.vmap(self._step_one)(state.inner, action)
 
         def restart_finished(keys):
-            return select_rows(state.done, jax.vmap(self.env.start)(keys), (keys, stepped))
+            return select_rows(state.done, jax.vmap(self._start_one)(keys), (keys, stepped))
 
         # Resetting costs random draws, so it is only done on steps where some episode starts.
         keys, (inner, timestep) = jax.lax.cond(
             jnp.any(state.done), restart_finished, lambda keys: (keys, stepped), state.key
         )
         return VectorState(inner, keys, timestep.last), timestep
+
+    def _start_one(self, key: Key) -> tuple[Key, tuple[State, TimeStep]]:
+        key, (state, timestep) = self.env.start(key)
+        if self.contributions:
+            nothing = jnp.zeros_like(timestep.reward)
+            timestep = dataclasses.replace(timestep, contribution=nothing)
+        return key, (state, timestep)
+
+    def _step_one(self, state: State, action: Int[Array, ""]) -> tuple[State, TimeStep]:
+        after, timestep = self.env.step(state, action)
+        if self.contributions:
+            still_owed = jnp.where(timestep.last, 0, self.env.owed(after))
+            contribution = still_owed - self.env.owed(state)
+            timestep = dataclasses.replace(timestep, contribution=contribution)
+        return after, timestep
 
 
 def select_rows(chosen: Bool[Array, "batch"], there: Any, elsewhere: Any) -> Any:

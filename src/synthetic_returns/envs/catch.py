@@ -1,7 +1,8 @@
 """Catch: balls fall one after another, and a paddle has to be under each of them.
 
 Observation: a board of ``[rows, columns, 1]`` with a 1 at the ball and a 1 at the paddle in the
-  bottom row. In the landing frame, a caught ball is one pixel and a missed ball is two.
+  bottom row. In the landing frame, a caught ball is one pixel and a missed ball is two. With
+  ``scoreboard``, rows below the board show what was earned so far, one pixel for each ball.
 Actions: 0 moves the paddle left, 1 lets it stay, 2 moves it right.
 Reward: +1 with the landing frame of a caught ball and ``miss_reward`` with that of a missed one;
   with ``delayed``, 0 until the end and the sum of them all on the last step.
@@ -20,10 +21,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float32, Int
+from jaxtyping import Array, Bool, Float32, Int
 
 from synthetic_returns.envs.base import Environment
-from synthetic_returns.envs.checks import require_at_least
+from synthetic_returns.envs.checks import require, require_at_least
 from synthetic_returns.envs.credit_measure import CreditMeasure, TellsApart
 from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.envs.task import Task
@@ -33,7 +34,7 @@ __all__ = ["TASKS", "Catch", "CatchState"]
 
 
 class CatchState(eqx.Module):
-    """The clock, the paddle, and the columns of all balls of the episode."""
+    """The clock, the paddle, the columns of all balls of the episode, and what is to be paid."""
 
     time: Int[Array, ""]
     paddle: Int[Array, ""]
@@ -51,6 +52,7 @@ class Catch(Environment[CatchState]):
       columns: width of the board.
       miss_reward: the reward of a ball that is not caught.
       delayed: pay all rewards of the episode on its last step.
+      scoreboard: show what the last step will pay for the balls so far.
     """
 
     runs: int = 20
@@ -58,6 +60,7 @@ class Catch(Environment[CatchState]):
     columns: int = 7
     miss_reward: float = 0.0
     delayed: bool = False
+    scoreboard: bool = False
 
     event_marks: ClassVar = {
         "catch": EventMark("triangle", "green"),
@@ -67,11 +70,16 @@ class Catch(Environment[CatchState]):
     def __post_init__(self) -> None:
         require_at_least(1, runs=self.runs, columns=self.columns)
         require_at_least(2, rows=self.rows)
+        require(
+            self.delayed or not self.scoreboard,
+            "scoreboard=True shows what is paid at the end, and without delayed=True nothing is: "
+            "set delayed=True, or leave scoreboard out.",
+        )
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
-        """The board as an image with one channel."""
-        return (self.rows, self.columns, 1)
+        """The board, and below it the scoreboard, as an image with one channel."""
+        return (self.rows + self._score_rows, self.columns, 1)
 
     @property
     def num_actions(self) -> int:
@@ -118,7 +126,9 @@ class Catch(Environment[CatchState]):
 
         earned = state.unpaid + caught + missed * self.miss_reward
         reward = jnp.where(last, earned, 0.0) if self.delayed else earned
-        state = CatchState(time, paddle, state.columns, earned - reward)
+        # The last frame still shows the score.
+        unpaid = earned if self.delayed else jnp.zeros_like(earned)
+        state = CatchState(time, paddle, state.columns, unpaid)
         return state, next_step(
             self._observe(state),
             reward,
@@ -132,12 +142,17 @@ class Catch(Environment[CatchState]):
         _, column = self.ball(state.time, state.columns)
         return jnp.sign(column - state.paddle) + 1
 
+    def owed(self, state: CatchState) -> Float32[Array, ""]:
+        """The balls that have landed and are not paid yet."""
+        return state.unpaid
+
     def render(self, state: CatchState) -> np.ndarray:
         """The board with the paddle (blue), the falling ball (white) and the landed one.
 
-        A landed ball is green if it was caught and red if it was missed.
+        A landed ball is green if it was caught and red if it was missed. The score is yellow.
         """
-        pixels = np.full((self.rows, self.columns, 3), 30, np.uint8)
+        pixels = np.full((*self.observation_shape[:2], 3), 30, np.uint8)
+        pixels[self.rows :][np.asarray(self._score(state))] = (255, 220, 60)
         row, column = (int(x) for x in self.ball(state.time, state.columns))
         landed, caught = row == self.rows - 1, column == int(state.paddle)
         pixels[self.rows - 1, int(state.paddle)] = (60, 110, 255)
@@ -152,12 +167,22 @@ class Catch(Environment[CatchState]):
         """Row and column of the ball at this time."""
         return time % self.rows, columns[time // self.rows]
 
+    @property
+    def _score_rows(self) -> int:
+        return -(-self.runs // self.columns) if self.scoreboard else 0
+
+    def _score(self, state: CatchState) -> Bool[Array, "score_rows columns"]:
+        """As many cells as there are balls to be paid for."""
+        cells = jnp.arange(self._score_rows * self.columns, dtype=jnp.float32)
+        return jnp.reshape(cells < state.unpaid, (self._score_rows, self.columns))
+
     def _observe(self, state: CatchState) -> Float32[Array, "rows columns 1"]:
         row, column = self.ball(state.time, state.columns)
         cells = jnp.arange(self.rows * self.columns)
         paddle = (self.rows - 1) * self.columns + state.paddle
         lit = (cells == row * self.columns + column) | (cells == paddle)
-        return lit.astype(jnp.float32).reshape(self.observation_shape)
+        board = jnp.reshape(lit, (self.rows, self.columns))
+        return jnp.concatenate([board, self._score(state)]).astype(jnp.float32)[..., None]
 
 
 _EVENTS = {
@@ -188,5 +213,15 @@ TASKS = (
             "fast": {"steps": 600_000, "reward.beta": 0.0},
             "paper": {"steps": 5_000_000},
         },
+    ),
+    Task(
+        name="catch-scoreboard",
+        description="catch falling balls, all pay at the end and are counted in sight",
+        environment=Catch,
+        random_return=2.857,
+        optimal_return=20.0,
+        events=_EVENTS,
+        defaults={"delayed": True, "scoreboard": True},
+        presets={"fast": {"steps": 600_000}, "paper": {"steps": 5_000_000}},
     ),
 )

@@ -133,6 +133,10 @@ class Chain(Environment[ChainState]):
         del state
         return jnp.int32(1)
 
+    def owed(self, state: ChainState) -> Float32[Array, ""]:
+        """What the outcome will pay."""
+        return state.triggered.astype(jnp.float32)
+
     def render(self, state: ChainState) -> np.ndarray:
         """The chain as a row with the agent (blue) and the trigger (green).
 

@@ -3,7 +3,9 @@
 Observation: the ``[5, 5, 3]`` colours of the cells around the agent (or the whole map, ``[7, 11,
   3]``, with ``view="full"``): floor white, walls black, agent blue, apples green, door purple, keys
   yellow, red, cyan and orange. On the one step on which a key is taken, the agent's own cell
-  lights up in the key's colour; after that nothing shows whether the agent has a key.
+  lights up in the key's colour; after that nothing shows whether the agent has a key. With
+  ``hidden`` nothing shows it even then: a key is a block in the way, walking against it takes it,
+  and all looks as before.
 Actions: 0 up, 1 down, 2 left, 3 right; walls and the locked door stop the agent.
 Reward: ``apple_reward`` for an apple, ``door_reward`` for opening the door, which needs the key.
   Variants add ``door_step_reward`` on every step of the third phase that leaves the door closed,
@@ -78,6 +80,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
       red_key_reward: reward of opening the door with a red key instead; None for no such key.
       closed_reward: reward of the last step if the door stayed closed.
       door_step_reward: reward of every step of the third phase that leaves the door closed.
+      hidden: whether taking a key leaves no mark in any observation.
       view: "crop", the 5 x 5 cells around the agent, or "full", the whole room.
     """
 
@@ -92,6 +95,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
     red_key_reward: float | None = None
     closed_reward: float = 0.0
     door_step_reward: float = 0.0
+    hidden: bool = False
     view: rooms.View = "crop"
 
     event_marks: ClassVar = {
@@ -113,6 +117,10 @@ class KeyToDoor(Environment[KeyToDoorState]):
             self.keys == 1 or variant == (None, 0, 0),
             f"keys={self.keys} is a chain of doors, of which only the last one pays: "
             "red_key_reward, closed_reward and door_step_reward are for keys=1.",
+        )
+        require(
+            not self.hidden or (self.keys == 1 and self.red_key_reward is None),
+            "hidden=True is for a single key: leave keys and red_key_reward as they are.",
         )
         require_at_least(1, key_steps=self.key_steps, apple_return_steps=self.apple_return_steps)
         # Without apples between them, the agent would never leave one door for the next.
@@ -196,16 +204,17 @@ class KeyToDoor(Environment[KeyToDoorState]):
         # A key of the first room, or the one behind a door, which only the newest key gives.
         light = jnp.where(opened & ~wins & (state.held == needed), state.held + 1, 0)
         for colour, place in zip(self._first_colours, state.keys, strict=True):
-            found = (room == rooms.KEY_ROOM) & (state.held == 0) & rooms.is_at(position, place)
-            light = jnp.where(found, colour, light)
+            reached = (room == rooms.KEY_ROOM) & rooms.is_at(position, place)
+            light = jnp.where(reached & (state.held == 0), colour, light)
+            if self.hidden:  # it is in the way, and stays there
+                position = jnp.where(reached, state.position, position)
         apples, ate = rooms.take_apple(state.apples, position, time, self.apple_return_steps)
         ate = ate & (room == rooms.APPLE_ROOM)
 
         has_best = state.held == KEY_COLOURS[self.keys - 1]
-        door_reward = jnp.where(has_best, self.door_reward, self.red_key_reward or 0.0)
         reward = (
             jnp.where(ate, self.apple_reward, 0.0)
-            + jnp.where(wins, door_reward, 0.0)
+            + jnp.where(wins, self._door_reward(state.held), 0.0)
             + jnp.where(last & ~wins, self.closed_reward, 0.0)
             + jnp.where(in_door_room & ~opened, self.door_step_reward, 0.0)
         )
@@ -245,20 +254,44 @@ class KeyToDoor(Environment[KeyToDoorState]):
             free = free & ~(rooms.at(place) & (room == rooms.KEY_ROOM))
         return rooms.move_towards(targets[room], state.position, free)
 
+    def owed(self, state: KeyToDoorState) -> Float32[Array, ""]:
+        """What the newest key is worth: the last door's reward, and the cost of a closed one.
+
+        Of a chain, the first key has all of it, because the later ones follow from it; it is lost
+        with the first door that can no longer be reached in time.
+        """
+        room, door = self.place(state.time)
+        in_door_room = room == rooms.DOOR_ROOM
+        phase_end = self.key_steps + door * (self.distractor_steps + self.door_steps)
+        steps_left = jnp.where(in_door_room, phase_end - state.time, self.door_steps)
+        from_entrance = rooms.steps_to_door(jnp.asarray(rooms.ENTRANCES[rooms.DOOR_ROOM]))
+        way = jnp.where(in_door_room, rooms.steps_to_door(state.position), from_entrance)
+        steps_saved = (steps_left - (way - 1)).astype(jnp.float32)  # in front of a closed door
+
+        needed = rooms.YELLOW + jnp.maximum(door, 1) - 1
+        opens_next = (state.held >= needed) & (way <= steps_left)
+        if self.keys > 1:
+            opens_next = opens_next | (state.held > needed)  # it is open already
+        worth = (
+            self._door_reward(state.held) - self.closed_reward - self.door_step_reward * steps_saved
+        )
+        return jnp.where(opens_next, worth, 0.0)
+
     def render(self, state: KeyToDoorState) -> np.ndarray:
         """The whole room in the colours of the observation, and the newest key of the agent."""
         return rooms.to_pixels(self._draw(state), int(state.held))
 
     def place(self, time: Int[Array, ""]) -> tuple[Int[Array, ""], Int[Array, ""]]:
         """The room at this time, and the number of the door that is next, 0 in the key room."""
-        since = time - self.key_steps
-        round_steps = self.distractor_steps + self.door_steps
-        # The frame after the last step still shows the last door.
-        door = jnp.minimum(since // round_steps + 1, self.keys)
-        in_door_room = since - (door - 1) * round_steps >= self.distractor_steps
-        room = jnp.where(in_door_room, rooms.DOOR_ROOM, rooms.APPLE_ROOM)
-        in_key_room = since < 0
-        return jnp.where(in_key_room, rooms.KEY_ROOM, room), jnp.where(in_key_room, 0, door)
+        return rooms.place(
+            time, self.key_steps, self.distractor_steps, self.door_steps, doors=self.keys
+        )
+
+    def _door_reward(self, held: Int[Array, ""]) -> Float32[Array, ""]:
+        """What the last door will pay to an agent that has this key now."""
+        if self.red_key_reward is None:
+            return jnp.float32(self.door_reward)
+        return jnp.where(held == rooms.RED, self.red_key_reward, self.door_reward)
 
     @property
     def _first_colours(self) -> tuple[int, ...]:
@@ -276,8 +309,8 @@ class KeyToDoor(Environment[KeyToDoorState]):
             state.position,
             dict(zip(self._first_colours, state.keys, strict=True)),
             state.apples <= state.time,
-            keys_visible=state.held == 0,
-            light=state.light,
+            keys_visible=(state.held == 0) | self.hidden,
+            light=jnp.zeros_like(state.light) if self.hidden else state.light,
         )
 
     def _observe(self, state: KeyToDoorState) -> Float32[Array, "rows columns 3"]:
@@ -367,5 +400,15 @@ TASKS = (
         },
         defaults={"keys": 2, "distractor_steps": 30},
         presets={"fast": _PATIENT | {"steps": 2_000_000}, "paper": _PAPER},
+    ),
+    Task(
+        name="key-to-door-hidden",
+        description="take a key without any sign of it, then open a door that needs it",
+        environment=KeyToDoor,
+        random_return=5.68,
+        optimal_return=27.6,
+        events=_EVENTS,
+        defaults={"hidden": True},
+        presets={"fast": {"steps": 800_000}, "paper": _PAPER},
     ),
 )

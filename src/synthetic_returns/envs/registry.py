@@ -50,14 +50,18 @@ class _TaskTable(Mapping[str, Task]):
 TASKS: Mapping[str, Task] = _TaskTable(
     {
         "chain": ("chain",),
-        "catch": ("catch", "catch-delayed"),
+        "catch": ("catch", "catch-delayed", "catch-scoreboard"),
         "key_to_door": (
             "key-to-door",
             "key-to-door-no-reward",
             "key-to-door-two-keys",
             "key-to-door-chained",
+            "key-to-door-hidden",
         ),
+        "two_sites": ("key-to-door-two-sites",),
         "umbrella": ("umbrella",),
+        "dense": ("dense",),
+        "balance": ("balance",),
     }
 )
 # They need the extra [atari].

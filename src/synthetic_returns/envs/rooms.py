@@ -116,6 +116,33 @@ def walk(
     return jnp.where((ground == FLOOR) | ((ground == DOOR) & can_open), target, position)
 
 
+def place(
+    time: Int[Array, ""], key_steps: int, distractor_steps: int, door_steps: int, doors: int
+) -> tuple[Int[Array, ""], Int[Array, ""]]:
+    """The room at this time, and the number of the door that is next, 0 in the key room.
+
+    Args:
+      time: steps since the start of the episode.
+      key_steps: length of the first phase.
+      distractor_steps: length of each phase in the apple room.
+      door_steps: length of each phase in front of a door.
+      doors: how many there are; each has an apple room before it.
+    """
+    since = time - key_steps
+    round_steps = distractor_steps + door_steps
+    # The frame after the last step still shows the last door.
+    door = jnp.minimum(since // round_steps + 1, doors)
+    in_door_room = since - (door - 1) * round_steps >= distractor_steps
+    room = jnp.where(in_door_room, DOOR_ROOM, APPLE_ROOM)
+    in_key_room = since < 0
+    return jnp.where(in_key_room, KEY_ROOM, room), jnp.where(in_key_room, 0, door)
+
+
+def steps_to_door(position: Position) -> Int[Array, ""]:
+    """The steps from a cell of the door room into the door."""
+    return jnp.sum(jnp.abs(position - jnp.asarray(DOOR_CELL)))
+
+
 def at(position: Position) -> Bool[Array, "height width"]:
     """The board with True on this cell alone."""
     return (jnp.asarray(_ROWS) == position[0]) & (jnp.asarray(_COLUMNS) == position[1])
@@ -227,8 +254,9 @@ def view_shape(view: View) -> tuple[int, ...]:
     return (CROP, CROP, 3) if view == "crop" else (*MAP_SHAPE, 3)
 
 
-def to_pixels(board: Board, held: int) -> np.ndarray:
-    """The whole map in colour, for people; the key that the agent has is in the top left cell."""
+def to_pixels(board: Board, *held: int) -> np.ndarray:
+    """The whole map in colour, for people; the keys that the agent has are in the top left."""
     shown = np.array(board)[SIGHT:-SIGHT, SIGHT:-SIGHT]
-    shown[0, 0] = held or shown[0, 0]
+    for column, colour in enumerate(held):
+        shown[0, column] = colour or shown[0, column]
     return np.round(COLOURS[shown] * 255).astype(np.uint8)

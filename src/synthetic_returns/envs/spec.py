@@ -87,6 +87,11 @@ class TaskSpec(abc.ABC):
         return False
 
     @property
+    def has_contributions(self) -> bool:
+        """Whether the true contribution of every step is known."""
+        return False
+
+    @property
     def phases(self) -> Phases:
         """The parts that every episode goes through at fixed times; none unless it has some."""
         return ()

@@ -98,7 +98,7 @@ class Umbrella(Environment[UmbrellaState]):
         right = umbrella == state.rain
         return state, next_step(
             self._observe(state, flips),
-            jnp.where(last, jnp.where(right, 1.0, -1.0), noise),
+            jnp.where(last, self._consequence(state), noise),
             last=last,
             discount=1 - last.astype(jnp.float32),
             events={
@@ -111,6 +111,10 @@ class Umbrella(Environment[UmbrellaState]):
         """Believes the forecast."""
         return state.rain.astype(jnp.int32)
 
+    def owed(self, state: UmbrellaState) -> Float32[Array, ""]:
+        """The consequence, once the decision is made."""
+        return jnp.where(state.time > 0, self._consequence(state), 0.0)
+
     def render(self, state: UmbrellaState) -> np.ndarray:
         """Above, the sky: blue for rain, yellow for sun; in the middle the walk so far.
 
@@ -122,6 +126,9 @@ class Umbrella(Environment[UmbrellaState]):
         right = bool(state.umbrella) == bool(state.rain)
         pixels[2, int(state.time)] = (60, 200, 90) if right else (220, 60, 50)
         return pixels
+
+    def _consequence(self, state: UmbrellaState) -> Float32[Array, ""]:
+        return jnp.where(state.umbrella == state.rain, 1.0, -1.0)
 
     def _flip_coins(
         self, state: UmbrellaState

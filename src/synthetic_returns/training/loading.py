@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from synthetic_returns.agents.impala.learner import Agent, Learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
-from synthetic_returns.credit.method import CreditMethod
+from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.training.checkpoints import Checkpoints
@@ -37,14 +37,14 @@ def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | Non
     snapshot: dict[str, Any] = {
         "learner": eqx.tree_at(lambda s: s.agent, learner, _zeros(learner.agent))
     }
-    if isinstance(method, CreditMethod):
+    if isinstance(method, Assigner):
         spec = EpisodeSpec.of_task(config.task, config.view)
         state = eqx.filter_eval_shape(lambda key: method.init(spec, key), key)
         snapshot["credit"] = {"state": _zeros(state)}
     checkpoints = Checkpoints(Path(path) / "checkpoints")
     step, found = checkpoints.restore({"engine": snapshot}, part=True)
     agent = found["engine"]["learner"].agent
-    if isinstance(method, CreditMethod):
+    if isinstance(method, Assigner):
         return step, agent, EpisodeCredit(found["engine"]["credit"]["state"], method, config.view)
     if isinstance(method, AuxiliaryMethod):
         credit = AuxiliaryCredit(agent.network, agent.credit, method, config.reward.scale)

@@ -199,7 +199,7 @@ class TraceRecorder:
 
 def _play(env: Environment, agent: Agent, key: Key) -> Trajectory:
     """The best of a few episodes: one in which nothing happens would show nothing."""
-    vector = VectorEnvironment(env)
+    vector = VectorEnvironment(env, contributions=env.has_contributions)
     start = actor.start(vector, agent.network, EPISODES, key)
     _, trajectory = actor.unroll(vector, agent.network, start, env.max_episode_steps)
     return _best(trajectory)
@@ -216,16 +216,17 @@ def _best(played: Trajectory) -> Trajectory:
 
 
 def _play_script(env: Environment, key: Key) -> tuple[TimeStep, Int[Array, "time 1"]]:
-    _, (state, first) = env.start(key)
+    vector = VectorEnvironment(env, contributions=env.has_contributions)
+    state, first = vector.reset(key[None])
 
     def step(state, _):
-        action = env.optimal_action(state)
-        state, timestep = env.step(state, action)
+        action = jax.vmap(env.optimal_action)(state.inner)
+        state, timestep = vector.step(state, action)
         return state, (timestep, action)
 
     _, (later, action) = jax.lax.scan(step, state, length=env.max_episode_steps)
-    timestep = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b])[:, None], first, later)
-    return timestep, action[:, None]
+    timestep = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, later)
+    return timestep, action
 
 
 def _cut(step: int, timestep: TimeStep, explanation: Explanation) -> Trace:

@@ -80,7 +80,7 @@ def _play(
     task: Environment, agent: Agent, credit: Credit | None, episodes: int, key: Key, greedy: bool
 ) -> tuple[Any, ...]:
     """Compiled once for all runs of a task; reports play many that differ by their seed alone."""
-    vector = VectorEnvironment(task)
+    vector = VectorEnvironment(task, contributions=task.has_contributions)
     start = actor.start(vector, agent.network, episodes, key)
     _, trajectory = actor.unroll(
         vector, agent.network, start, task.max_episode_steps, greedy=greedy

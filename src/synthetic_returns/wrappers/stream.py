@@ -14,7 +14,7 @@ from jaxtyping import Array
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.method import CreditMethod, Gives, Need
+from synthetic_returns.credit.method import Assigner, CreditMethod, Gives, Need
 from synthetic_returns.credit.registry import AnyMethod, find_method
 from synthetic_returns.credit.reward_mix import RewardMix
 from synthetic_returns.credit.saved import load_driver, save_driver
@@ -33,7 +33,7 @@ RECENT = 100  # finished episodes that are averaged over, and can be asked for
 class Settings(TypedDict, total=False):
     """The settings of a wrapper; ``StreamCredit`` says what they mean and what they are else."""
 
-    method: CreditMethod | str
+    method: Assigner | str
     alpha: float
     beta: float
     max_episode_steps: int
@@ -63,7 +63,7 @@ class StreamCredit:
         action_space: Space,
         num_envs: int,
         *,
-        method: CreditMethod | str = "episodic",
+        method: Assigner | str = "episodic",
         alpha: float = 1.0,
         beta: float = 1.0,
         max_episode_steps: int = MAX_EPISODE_STEPS,
@@ -127,9 +127,11 @@ class StreamCredit:
             scale=observed.scale,
             encoder=encoder,
         )
-        replay = slots_that_fit(memory_mb, method.replay, num_envs, spec)
+        if isinstance(method, CreditMethod):
+            replay = slots_that_fit(memory_mb, method.replay, num_envs, spec)
+            method = dataclasses.replace(method, replay=replay)
         self.driver: CreditDriver[None] = CreditDriver(
-            dataclasses.replace(method, replay=replay),
+            method,
             spec,
             view,
             max_episode_steps=max_episode_steps,
@@ -318,7 +320,7 @@ class StreamCredit:
             )
 
 
-def _usable(chosen: CreditMethod | str) -> CreditMethod:
+def _usable(chosen: Assigner | str) -> Assigner:
     """The method, if a wrapper can use it."""
     method: AnyMethod = find_method(chosen)() if isinstance(chosen, str) else chosen
     if method.gives is not Gives.REWARD:
@@ -326,11 +328,18 @@ def _usable(chosen: CreditMethod | str) -> CreditMethod:
             f"the credit method {method.name!r} gives {method.gives}; a wrapper can change "
             "rewards only: choose a method that gives rewards."
         )
-    if not isinstance(method, CreditMethod):
+    if not isinstance(method, Assigner):
         raise ValueError(
             f"the credit method {method.name!r} is trained with the agent, "
             "which a wrapper does not see: choose one that learns from episodes, such as "
             "'episodic'."
+        )
+    if Need.CONTRIBUTIONS in method.needs:
+        raise ValueError(
+            f"the credit method {method.name!r} pays the true contributions of steps, which no "
+            "Gymnasium environment tells: train with `synthetic-returns train TASK --credit "
+            f"{method.name}` on a task written in JAX, or choose a method that learns from "
+            "episodes, such as 'episodic'."
         )
     if Need.WHOLE_EPISODES in method.needs:
         raise ValueError(

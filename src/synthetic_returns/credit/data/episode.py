@@ -52,6 +52,7 @@ class EpisodeBatch(eqx.Module):
       action: what the agent did in each state.
       log_prob: how likely that was.
       value: what the agent expected.
+      contribution: the true contribution of each step, where known; not of recorded episodes.
     """
 
     observation: Shaped[Array, "states batch *shape"]
@@ -61,6 +62,7 @@ class EpisodeBatch(eqx.Module):
     action: Shaped[Array, "time batch *action"] | None = None
     log_prob: Float[Array, "time batch"] | None = None
     value: Float[Array, "time batch"] | None = None
+    contribution: Float[Array, "time batch"] | None = None
 
     @property
     def valid(self) -> Bool[Array, "time batch"]:
@@ -88,6 +90,7 @@ class Segment:
       action: of each transition, where known.
       log_prob: how likely it was.
       value: what the agent expected in each source state.
+      contribution: the true contribution of each transition, where known.
     """
 
     observation: Shaped[AnyArray, "states batch *shape"]
@@ -98,6 +101,7 @@ class Segment:
     action: Shaped[AnyArray, "time batch *action"] | None = None
     log_prob: Float[AnyArray, "time batch"] | None = None
     value: Float[AnyArray, "time batch"] | None = None
+    contribution: Float[AnyArray, "time batch"] | None = None
 
     @property
     def valid(self) -> Bool[AnyArray, "time batch"]:

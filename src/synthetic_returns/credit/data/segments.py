@@ -24,7 +24,14 @@ def segment_of(trajectory: Trajectory, view: View) -> Segment:
     )
     # Not a part of what is compiled, which would copy it.
     seen = view.crop(timestep.observation)
-    return Segment(observation=seen, action=trajectory.action, value=trajectory.value, **rest)
+    told = timestep.contribution
+    return Segment(
+        observation=seen,
+        action=trajectory.action,
+        value=trajectory.value,
+        contribution=None if told is None else told[1:],
+        **rest,
+    )
 
 
 @jax.jit

@@ -1,5 +1,6 @@
 """What runs in the process of a cluster's actor: environments, and a copy of the policy."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -86,6 +87,8 @@ def expected_trajectory(config: Config, envs: int) -> Trajectory:
     def nothing() -> Trajectory:
         seen = jnp.zeros(task.observation_shape, task.observation_dtype)
         step = first_step(seen, task.event_names)
+        if config.needs_contributions:
+            step = dataclasses.replace(step, contribution=jnp.zeros(()))
         return Trajectory(
             timestep=jax.tree.map(lambda x: jnp.broadcast_to(x, (time + 1, envs, *x.shape)), step),
             action=jnp.zeros((time, envs), jnp.int32),
@@ -106,5 +109,12 @@ def _player(
 ) -> HostActor | CompiledActor:
     if isinstance(config.task, Environment):
         assert isinstance(config.engine, ClusterSettings)
-        return CompiledActor(config.task, network, envs, key, stagger=config.engine.stagger)
+        return CompiledActor(
+            config.task,
+            network,
+            envs,
+            key,
+            stagger=config.engine.stagger,
+            contributions=config.needs_contributions,
+        )
     return HostActor(config.task, network, envs, key)

@@ -18,7 +18,7 @@ def test_the_pole_by_hand():
     assert gust.tolist() == gusts[1:]
     assert steps.events["fall"].tolist()[:3] == [0, 0, 1]
     # It stood after two steps.
-    assert steps.reward.tolist()[:3] == [0, 0, pytest.approx(0.2)]
+    assert steps.reward.tolist()[:3] == [0, 0, pytest.approx(0.4)]
     assert steps.events["success"].tolist()[:3] == [0, 0, pytest.approx(2 / 6)]
     assert steps.discount.tolist()[:3] == [1, 1, 0]
 
@@ -26,7 +26,7 @@ def test_the_pole_by_hand():
 def test_the_time_is_up_while_the_pole_stands():
     env = Balance(length=3)
     steps = follow(env, arrange(env, gusts=[0, 0, 0]), [NOTHING] * 3)
-    assert steps.reward.tolist() == [0, 0, pytest.approx(0.3)]
+    assert steps.reward.tolist() == [0, 0, pytest.approx(0.6)]
     assert steps.events["success"].tolist() == [0, 0, 1]
     assert not steps.events["fall"].any()
 
@@ -36,7 +36,7 @@ def test_chance_lets_it_fall_early_and_pays_for_the_steps_before():
     assert played["fall"].mean() > 0.99
     assert 10 < played["length"].mean() < 30
     stood = played["length"] - played["fall"]
-    np.testing.assert_allclose(played["return"], 0.1 * stood, rtol=1e-5)
+    np.testing.assert_allclose(played["return"], 0.2 * stood, rtol=1e-5)
     np.testing.assert_allclose(played["success"], stood / 100, rtol=1e-5)
 
 

@@ -33,7 +33,7 @@ CONTRIBUTED = {
     "key-to-door-two-sites": 10,
     "umbrella": 1,
     "dense": 0.25 * 79,
-    "balance": 0.1 * 99,
+    "balance": 0.2 * 99,
 }
 
 
@@ -106,7 +106,7 @@ def test_with_contributions_the_last_step_earns_only_what_it_earns_itself(name):
     """Of the reward that is paid at the end, everything but the last step's own was contributed."""
     steps, _, ends = told(name, scripted_policy)
     assert ends.sum() == ends.shape[1]
-    own = {"catch": 1, "catch-delayed": 1, "catch-scoreboard": 1, "dense": 0.25, "balance": 0.1}
+    own = {"catch": 1, "catch-delayed": 1, "catch-scoreboard": 1, "dense": 0.25, "balance": 0.2}
     net = np.asarray(steps.reward + steps.contribution)[ends]
     if name == "key-to-door-no-reward":
         assert (net == -9).all()  # what the key saved is never paid; the door ends the costs
@@ -184,7 +184,7 @@ def test_the_key_contributes_when_it_is_taken_and_a_door_out_of_reach_takes_it_b
     state = arrange(env, position=place(3, 5), keys=place(2, 5)[None])
     assert contributions(env, state, [UP, DOWN, UP]) == [5, 0, 0]
     # Two steps from the door: with two steps left it can be reached, with one it cannot.
-    state = arrange(env, time=82, position=place(3, 5), held=rooms.YELLOW)
+    state = arrange(env, time=83, position=place(3, 5), held=rooms.YELLOW)
     assert contributions(env, state, [DOWN]) == [-5]
     assert contributions(env, state, [UP, DOWN]) == [0, -5]
     assert contributions(env, state, [UP, UP]) == [0, -5]  # it has paid

@@ -51,7 +51,7 @@ class Balance(Environment[BalanceState]):
     length: int = 100
     limit: int = 12
     top_speed: int = 2
-    step_reward: float = 0.1
+    step_reward: float = 0.2
 
     event_marks: ClassVar = {"fall": EventMark("cross", "red")}
 
@@ -148,8 +148,8 @@ TASKS = (
         name="balance",
         description="keep a pole up; the steps until its fall are paid at the end",
         environment=Balance,
-        random_return=1.88,
-        optimal_return=10.0,
+        random_return=3.76,
+        optimal_return=20.0,
         events={"success": "share of the steps that the pole stood", "fall": "the pole fell"},
         presets={
             "fast": {"steps": 500_000},

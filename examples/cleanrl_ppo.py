@@ -37,7 +37,9 @@ def make_envs(args):
     envs = gymnasium.make_vec("synthetic_returns/CatchDelayed-v0", num_envs=ENVS, runs=args.runs)
     envs = RecordEpisodeStatistics(envs)
     if not args.no_sr:
-        envs = sr.SyntheticReturnsVectorWrapper(envs, beta=0.0, seed=args.seed)  # the one line
+        envs = sr.SyntheticReturnsVectorWrapper(  # the one line
+            envs, method="episodic", beta=0.0, seed=args.seed
+        )
     return envs
 
 

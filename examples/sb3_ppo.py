@@ -46,7 +46,7 @@ def make_envs(args, seed, use_sr) -> Any:
     if use_sr:
         steps = envs.get_attr("unwrapped")[0].task.max_episode_steps
         envs = sr.SyntheticReturnsVecEnv(  # the one line
-            envs, alpha=1.0, beta=task["beta"], max_episode_steps=steps, seed=seed
+            envs, method="episodic", beta=task["beta"], max_episode_steps=steps, seed=seed
         )
     return envs
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Arguments:
     """Runs the paper's experiments and draws its figures, on all cores; resumes what was stopped.
 
-    Studies: chain, catch, key-to-door; all (these three); and, on their own: impala (the paper's
+    Studies: chain, catch, key-to-door; all (these three); and, on their own: untuned (the default
+    method with one setting) and ladder (the same on harder tasks); impala (the paper's
     settings on the Chain), paper (on delayed Catch and Key-to-Door), ablation, seeds (20 of
     them), stability; skiing and pong (Atari, in the extra [atari]; hours).
     """

@@ -11,6 +11,7 @@ from synthetic_returns.experiments.studies import (
     seeds,
     skiing,
     stability,
+    untuned,
 )
 from synthetic_returns.experiments.study import Study
 from synthetic_returns.utils.suggestions import unknown
@@ -23,6 +24,7 @@ STUDIES = {
     study.name: study
     for study in (
         *FIGURES,
+        *untuned.STUDIES,
         impala.STUDY,
         paper.STUDY,
         ablation.STUDY,

@@ -63,7 +63,7 @@ class StreamCredit:
         action_space: Space,
         num_envs: int,
         *,
-        method: Assigner | str = "episodic",
+        method: Assigner | str = "advance",
         alpha: float = 1.0,
         beta: float = 1.0,
         max_episode_steps: int = MAX_EPISODE_STEPS,
@@ -332,14 +332,14 @@ def _usable(chosen: Assigner | str) -> Assigner:
         raise ValueError(
             f"the credit method {method.name!r} is trained with the agent, "
             "which a wrapper does not see: choose one that learns from episodes, such as "
-            "'episodic'."
+            "'advance'."
         )
     if Need.CONTRIBUTIONS in method.needs:
         raise ValueError(
             f"the credit method {method.name!r} pays the true contributions of steps, which no "
             "Gymnasium environment tells: train with `synthetic-returns train TASK --credit "
             f"{method.name}` on a task written in JAX, or choose a method that learns from "
-            "episodes, such as 'episodic'."
+            "episodes, such as 'advance'."
         )
     if Need.WHOLE_EPISODES in method.needs:
         raise ValueError(

@@ -50,7 +50,7 @@ class Advance(CreditMethod):
     def init(self, spec: EpisodeSpec, key: Key) -> AdvanceState:
         """Draws the parameters."""
         model = AdvanceModel(spec, self.encoder, self.head_sizes, key=key)
-        return AdvanceState.init(model, spec.max_steps, self.learning_rate)
+        return AdvanceState.init(spec, model, self.learning_rate)
 
     def learn(
         self, state: AdvanceState, episodes: EpisodeBatch, key: Key
@@ -75,24 +75,28 @@ class Advance(CreditMethod):
         first = jnp.asarray(segment.first)
         index = jnp.arange(len(first), dtype=jnp.int32)[:, None]
         begin = jax.lax.cummax(jnp.where(first, index, -carry[None]), axis=0)
-        time = index - begin
+        steps = index - begin
+        time = steps // state.stride
         action = None if segment.action is None else jnp.asarray(segment.action)
         prediction = state.model(jnp.asarray(segment.observation), action, time)
-        return Assignment(reward=state.paid(prediction) + _share(state, time)), time[-1]
+        c, foreseen = state.trusted(prediction)
+        # A transition that was trained on stands for those that were left out.
+        paid = foreseen + (c + state.share(time)) / state.stride
+        return Assignment(reward=paid), steps[-1]
 
     def explain(self, state: AdvanceState, episodes: EpisodeBatch) -> Explanation:
         """The credit, the two gains that it is made of, the baseline and the forecast."""
         states, batch = episodes.observation.shape[:2]
         time = jnp.broadcast_to(jnp.arange(states, dtype=jnp.int32)[:, None], (states, batch))
         prediction = state.model(episodes.observation, episodes.action, time)
-        c, foreseen = state.trust[:, None, None] * state.gains(prediction)
+        c, foreseen = state.trusted(prediction)
         start, end = jnp.zeros((1, batch)), jnp.full((1, batch), jnp.nan)
 
         def arriving(x: Array) -> Array:
             return jnp.concatenate([start, x])
 
         terms = {
-            "credit": Term(arriving(c + foreseen + _share(state, time)), "paid in advance"),
+            "credit": Term(arriving(c + foreseen + state.share(time)), "paid in advance"),
             "c": Term(arriving(c), "contribution c to what is not explained where it is paid"),
             "foreseen": Term(arriving(foreseen), "gain of the forecast"),
             "forecast": Term(state.scale * prediction.forecast, "forecast of explained rewards"),
@@ -106,13 +110,3 @@ class Advance(CreditMethod):
         """How far each potential is trusted, and what is usually left for the end."""
         c, forecast = state.trust
         return {"trust": c, "trust_forecast": forecast, "at_end": state.at_end}
-
-
-def _share(state: AdvanceState, time: Int[Array, "states batch"]) -> Array:
-    """What usually comes at the end, in equal parts over the usual length of an episode.
-
-    A reward that comes whatever is done would else be a surprise to every agent that cannot see
-    the end coming.
-    """
-    length = jnp.maximum(state.length, 1)
-    return jnp.where(time[1:] <= length, state.at_end / length, 0)

@@ -37,10 +37,13 @@ class Prediction(eqx.Module):
 
 
 class AdvanceModel(eqx.Module):
-    """c, b, the variance and the forecast on one encoder.
+    """c on an encoder of its own; b, the variance and the forecast share another.
+
+    On a single one, c crowds out the others where the past has little to explain.
 
     Attributes:
-      encoder: observation to features.
+      past: observation to features, for c.
+      current: observation to features, for all else.
       actions: actions to features.
       c: source, destination and action to the contribution of a transition.
       b: source, action and time to the expected reward.
@@ -48,7 +51,8 @@ class AdvanceModel(eqx.Module):
       forecast: state and time to the expected sum of later b.
     """
 
-    encoder: Encoder
+    past: Encoder
+    current: Encoder
     actions: ActionFeatures
     c: Mlp
     b: Mlp
@@ -62,12 +66,13 @@ class AdvanceModel(eqx.Module):
 
         Args:
           spec: of the episodes.
-          encoder: sizes of the encoder.
+          encoder: sizes of the encoders.
           head_sizes: hidden units of c, b, the variance and the forecast.
           key: consumed here.
         """
-        encoder_key, c_key, b_key, v_key, f_key = jax.random.split(key, 5)
-        self.encoder, size = make_encoder(spec, encoder, key=encoder_key)
+        past_key, current_key, c_key, b_key, v_key, f_key = jax.random.split(key, 6)
+        self.past, size = make_encoder(spec, encoder, key=past_key)
+        self.current, _ = make_encoder(spec, encoder, key=current_key)
         self.actions = ActionFeatures(spec)
         timed = size + clock_size(LONGEST)
         self.c = _silent(Mlp(2 * size + self.actions.size, head_sizes, key=c_key))
@@ -88,10 +93,10 @@ class AdvanceModel(eqx.Module):
           action: what was done in the first T.
           time: how long the episode of each state has lasted.
         """
-        features = self.encoder(observation)
-        source, destination = features[:-1], features[1:]
+        past, current = self.past(observation), self.current(observation)
+        source, destination = past[:-1], past[1:]
         did = self.actions(action, source)
-        timed = jnp.concatenate([features, time_features(time, LONGEST)], axis=-1)
+        timed = jnp.concatenate([current, time_features(time, LONGEST)], axis=-1)
         doing = jnp.concatenate([timed[:-1], did], axis=-1)
         # What the variance learns is no reason to change the features.
         variance = jax.nn.softplus(self.variance(jax.lax.stop_gradient(timed[:-1])) + SOFTPLUS_ONE)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.advance.model import AdvanceModel, Prediction
 from synthetic_returns.credit.data.episode import EpisodeBatch
+from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.averages import explained_variance, masked_mean
 
 __all__ = ["AdvanceState", "examine", "train"]
@@ -37,6 +38,7 @@ class AdvanceState(eqx.Module):
       length: the mean number of transitions of an episode.
       updates: how many there were.
       examined: how many batches of new episodes were compared with predictions.
+      stride: how many steps of the task lie between two states that are trained on.
     """
 
     model: AdvanceModel
@@ -51,14 +53,15 @@ class AdvanceState(eqx.Module):
     length: Float[Array, ""]
     updates: Int[Array, ""]
     examined: Int[Array, ""]
+    stride: int = eqx.field(static=True)
 
     @classmethod
-    def init(cls, model: AdvanceModel, max_steps: int, learning_rate: float) -> "AdvanceState":
+    def init(cls, spec: EpisodeSpec, model: AdvanceModel, learning_rate: float) -> "AdvanceState":
         """Nothing is known yet.
 
         Args:
+          spec: of the episodes.
           model: with its parameters drawn.
-          max_steps: the largest number of transitions in an episode.
           learning_rate: of Adam.
         """
         return cls(
@@ -66,14 +69,15 @@ class AdvanceState(eqx.Module):
             optimizer=steady_adam(learning_rate).init(eqx.filter(model, eqx.is_array)),
             variance=jnp.ones(()),
             c_mean=jnp.zeros(()),
-            usual=jnp.zeros((4, max_steps)),
-            times=jnp.zeros(max_steps),
+            usual=jnp.zeros((4, spec.max_steps)),
+            times=jnp.zeros(spec.max_steps),
             evidence=jnp.zeros((2, 2)),
             at_stake=jnp.zeros(2),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
             updates=jnp.zeros((), jnp.int32),
             examined=jnp.zeros((), jnp.int32),
+            stride=spec.stride,
         )
 
     @property
@@ -98,9 +102,22 @@ class AdvanceState(eqx.Module):
         gains = jnp.stack([prediction.c - self.c_mean, forecast[1:] - forecast[:-1]])
         return self.scale * gains
 
-    def paid(self, prediction: Prediction) -> Float[Array, "time batch"]:
+    def trusted(self, prediction: Prediction) -> Float[Array, "2 time batch"]:
         """The gains of both potentials, each as far as it is trusted."""
-        return jnp.einsum("p,ptb->tb", self.trust, self.gains(prediction))
+        return self.trust[:, None, None] * self.gains(prediction)
+
+    def share(self, time: Int[Array, "states batch"]) -> Float[Array, "time batch"]:
+        """What usually comes at the end, in equal parts over the usual length of an episode.
+
+        A reward that comes whatever is done would else be a surprise to every agent that cannot
+        see the end coming.
+
+        Args:
+          time: how long the episode of each state has lasted.
+        """
+        length = jnp.maximum(self.length, 1)
+        before = time[1:].astype(jnp.float32) <= length
+        return jnp.where(before, self.at_end / length, 0)
 
 
 def train(
@@ -175,18 +192,19 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     prediction = state.model(episodes.observation, episodes.action, _time(episodes))
     reward = jnp.where(valid, episodes.reward, 0)
     left = jnp.where(valid, reward - state.scale * prediction.b, 0)
-    gains = jnp.where(goes_on, state.gains(prediction), 0)
-    outcomes = jnp.where(goes_on, jnp.stack([_to_come(x) - x for x in (left, reward)]), 0)
+    gains = jnp.where(goes_on[None], state.gains(prediction), 0)
+    outcomes = jnp.stack([_to_come(x) - x for x in (left, reward)])
+    outcomes = jnp.where(goes_on[None], outcomes, 0)
 
     # What is usual at a time says nothing about what was done.
     lasted = jnp.sum(goes_on, axis=1, dtype=jnp.float32)
     here = len(lasted)
     times = jnp.minimum(state.times[:here] + lasted, WINDOW)
     seen = jnp.concatenate([gains, outcomes])
-    mean = jnp.sum(seen, axis=2) / jnp.maximum(lasted, 1)
-    rate = jnp.minimum(lasted / jnp.maximum(times, 1), 1)
+    mean = jnp.sum(seen, axis=2) / jnp.maximum(lasted, 1)[None]
+    rate = jnp.minimum(lasted / jnp.maximum(times, 1), 1)[None]
     usual = state.usual[:, :here] + rate * (mean - state.usual[:, :here])
-    gains, outcomes = jnp.split(jnp.where(goes_on, seen - usual[:, :, None], 0), 2)
+    gains, outcomes = jnp.split(jnp.where(goes_on[None], seen - usual[:, :, None], 0), 2)
 
     steps = jnp.maximum(jnp.sum(goes_on, dtype=jnp.float32), 1)
     products = jnp.stack([gains * outcomes, jnp.square(gains)], axis=1)
@@ -216,7 +234,7 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
 
     # What an episode is paid at its end: the last reward, less what it was advanced.
     number = jnp.sum(episodes.length > 0, dtype=jnp.float32)
-    advanced = jnp.sum(jnp.where(goes_on, state.paid(prediction), 0))
+    advanced = jnp.sum(jnp.where(goes_on, jnp.sum(state.trusted(prediction), axis=0), 0))
     at_end = (jnp.sum(jnp.where(ends, reward, 0)) - advanced) / jnp.maximum(number, 1)
     length = jnp.sum(episodes.length).astype(jnp.float32) / jnp.maximum(number, 1)
     rate = jnp.minimum(number / jnp.maximum(jnp.minimum(state.times[0], WINDOW), 1), 1)

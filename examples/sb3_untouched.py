@@ -1,0 +1,106 @@
+"""Stable-Baselines3's PPO as it comes, on an environment that pays everything at the end.
+
+    python examples/sb3_untouched.py CartPole-v1 --seeds 0 1 2                  # with the one line
+    python examples/sb3_untouched.py CartPole-v1 --seeds 0 1 2 --arm none       # without
+    python examples/sb3_untouched.py CartPole-v1 --seeds 0 1 2 --arm dense      # rewards as they come
+
+Any Gymnasium environment will do. All settings of PPO but the number of environments and the length
+of a rollout are its defaults, and none of the wrapper's is set. A run writes its learning curve of
+true returns to ``results/untouched/<environment>/<arm>-seed<n>.csv``; a finished one is left alone.
+"""
+
+import argparse
+import csv
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecEnv
+
+import synthetic_returns as sr
+
+ENVS = 16
+PPO_SETTINGS = {"n_steps": 128, "batch_size": 256}
+ROWS = 50
+
+
+class PaidAtTheEnd(gymnasium.Wrapper):
+    """Keeps all rewards of an episode back until it is over."""
+
+    def reset(self, **kwargs):
+        self.total = 0.0
+        return self.env.reset(**kwargs)
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.total += float(reward)
+        over = terminated or truncated
+        return observation, self.total if over else 0.0, terminated, truncated, info
+
+
+def make_envs(name: str, seed: int, arm: str) -> VecEnv:
+    delayed = None if arm == "dense" else PaidAtTheEnd
+    envs = make_vec_env(name, n_envs=ENVS, seed=seed, wrapper_class=delayed)
+    if arm == "advance":
+        envs = sr.SyntheticReturnsVecEnv(envs, seed=seed)  # the one line
+    return envs
+
+
+class Curve(BaseCallback):
+    """The mean true return of the last 100 episodes."""
+
+    def __init__(self, every: int):
+        super().__init__()
+        self.every, self.rows, self.start = every, [], time.monotonic()
+
+    def _on_step(self) -> bool:
+        finished = self.model.ep_info_buffer  # of the Monitor inside: true returns
+        if self.num_timesteps >= self.every * (len(self.rows) + 1) and finished:
+            row = {
+                "env_steps": self.num_timesteps,
+                "wall_s": round(time.monotonic() - self.start, 1),
+                "episode_return": round(float(np.mean([one["r"] for one in finished])), 2),
+            }
+            self.rows.append(row)
+            print(row, flush=True)
+        return True
+
+
+def train(args: argparse.Namespace, seed: int) -> None:
+    path = args.out / args.env.rpartition("/")[2] / f"{args.arm}-seed{seed}.csv"
+    if path.exists():
+        print(f"{path} is finished")
+        return
+    curve = Curve(args.steps // ROWS)
+    envs = make_envs(args.env, seed, args.arm)
+    model = PPO("MlpPolicy", envs, seed=seed, device="cpu", **PPO_SETTINGS)
+    model.learn(args.steps, callback=curve)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, curve.rows[-1], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(curve.rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("env", help="id of a Gymnasium environment")
+    parser.add_argument("--arm", choices=("advance", "none", "dense"), default="advance")
+    parser.add_argument("--steps", type=int, default=150_000)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--out", type=Path, default=Path("results/untouched"))
+    args = parser.parse_args()
+    torch.set_num_threads(1)  # the networks are small: a second thread only costs
+    for seed in args.seeds:
+        train(args, seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""The method of advances: trust, shares, and what only the forecast can tell."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from synthetic_returns.credit.advance.method import Advance
+from synthetic_returns.credit.advance.model import Prediction
+from synthetic_returns.credit.advance.state import WINDOW, examine
+from synthetic_returns.credit.data.buffer import padded
+from synthetic_returns.credit.data.episode import Episode, Segment
+from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.credit.view import View
+from synthetic_returns.nn.settings import TorsoSettings
+
+STEPS = 6
+SMALL = Advance(
+    encoder=TorsoSettings(sizes=(32,)),
+    head_sizes=(32,),
+    learning_rate=3e-3,
+    replay=Replay(slots=256, batch_size=32, updates_per_episode=0.5),
+)
+
+
+def make_driver(method: Advance = SMALL, shape: tuple[int, ...] = (3,), **spec) -> CreditDriver:
+    given = {"num_actions": 2} | spec
+    kind = EpisodeSpec(shape, np.dtype(np.float32), STEPS, **given)
+    return CreditDriver(
+        method, kind, View(), max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
+    )
+
+
+def episode(observation, reward, action=None) -> Episode:
+    n = len(reward)
+    action = np.zeros(n, np.int32) if action is None else np.asarray(action, np.int32)
+    ends = np.ones(n, np.float32)
+    ends[-1] = 0
+    return Episode(
+        np.asarray(observation, np.float32), np.asarray(reward, np.float32), ends, action
+    )
+
+
+def random_episodes(seed, number, lengths=(STEPS,)):
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(number):
+        n = int(rng.choice(lengths))
+        made.append(
+            episode(rng.normal(size=(n + 1, 3)), rng.normal(size=n), rng.integers(2, size=n))
+        )
+    return made
+
+
+def talkative(state):
+    """With heads that say something before they have learned."""
+    keys = iter(jax.random.split(jax.random.key(5), 8))
+    heads = [state.model.c, state.model.b, state.model.forecast]
+    loud = [
+        eqx.tree_at(
+            lambda h: h.layers[-1].weight,
+            head,
+            0.5 * jax.random.normal(next(keys), head.layers[-1].weight.shape),
+        )
+        for head in heads
+    ]
+    state = eqx.tree_at(lambda s: (s.model.c, s.model.b, s.model.forecast), state, tuple(loud))
+    return eqx.tree_at(
+        lambda s: (s.updates, s.variance, s.c_mean),
+        state,
+        (jnp.int32(1), jnp.float32(4.0), jnp.float32(0.3)),
+    )
+
+
+def predicted(state, one: Episode) -> Prediction:
+    time = jnp.arange(len(one) + 1, dtype=jnp.int32)[:, None]
+    observation, action = jnp.asarray(one.observation)[:, None], jnp.asarray(one.action)[:, None]
+    return jax.tree.map(
+        lambda x: np.asarray(x, np.float64)[:, 0], state.model(observation, action, time)
+    )
+
+
+def test_trust_is_the_slope_of_what_came_on_what_was_paid():
+    """Against plain loops in float64, on episodes of different lengths."""
+    state = talkative(make_driver().state)
+    episodes = random_episodes(0, 9, lengths=(1, 2, 4, STEPS))
+    assert len({len(e) for e in episodes}) > 2
+    scale, c_mean = 2.0, 0.3
+    gains = [dict[tuple[int, int], float]() for _ in range(2)]
+    outcomes = [dict[tuple[int, int], float]() for _ in range(2)]
+    for i, one in enumerate(episodes):
+        p, r = predicted(state, one), one.reward.astype(np.float64)
+        for t in range(len(one) - 1):  # the last step is not paid in advance
+            gains[0][t, i] = scale * (p.c[t] - c_mean)
+            gains[1][t, i] = scale * (p.forecast[t + 1] - p.forecast[t])
+            outcomes[0][t, i] = sum(r[k] - scale * p.b[k] for k in range(t + 1, len(one)))
+            outcomes[1][t, i] = sum(r[k] for k in range(t + 1, len(one)))
+    slopes = []
+    for gain, outcome in zip(gains, outcomes, strict=True):
+        products, squares = 0.0, 0.0
+        for (t, i), value in gain.items():
+            alive = [j for (s, j) in gain if s == t]
+            mean_gain = np.mean([gain[t, j] for j in alive])
+            mean_outcome = np.mean([outcome[t, j] for j in alive])
+            products += (value - mean_gain) * (outcome[t, i] - mean_outcome)
+            squares += (value - mean_gain) ** 2
+        slopes.append(products / squares)
+    after = examine(state, padded(episodes, STEPS, ["action"]))
+    found = np.asarray(after.evidence[:, 0] / after.evidence[:, 1])
+    np.testing.assert_allclose(found, slopes, rtol=2e-4)
+    np.testing.assert_allclose(after.trust, np.clip(slopes, 0, 1), rtol=2e-4)
+
+
+def test_what_is_left_for_the_end_is_paid_in_equal_parts():
+    state = make_driver().state
+    state = eqx.tree_at(lambda s: (s.at_end, s.length), state, (jnp.float32(6.0), jnp.float32(3.0)))
+    time = jnp.arange(6, dtype=jnp.int32)[:, None]
+    np.testing.assert_allclose(state.share(time)[:, 0], [2, 2, 2, 0, 0])
+
+
+def test_what_is_usual_at_the_end_is_the_last_reward_less_what_was_advanced():
+    state = talkative(make_driver().state)
+    state = eqx.tree_at(lambda s: s.evidence, state, jnp.array([[0.5, 1.0], [0.25, 1.0]]))
+    episodes = random_episodes(1, 5, lengths=(2, STEPS))
+    after = examine(state, padded(episodes, STEPS, ["action"]))
+    trust = np.asarray(after.trust, np.float64)
+    left = []
+    for one in episodes:
+        p = predicted(state, one)
+        paid = trust[0] * 2.0 * (p.c - 0.3) + trust[1] * 2.0 * np.diff(p.forecast)
+        left.append(one.reward[-1] - paid[:-1].sum())
+    assert float(after.at_end) == pytest.approx(np.mean(left), rel=1e-3)
+    assert float(after.length) == pytest.approx(np.mean([len(e) for e in episodes]))
+
+
+def test_the_usual_follows_the_newest_episodes():
+    state = talkative(make_driver().state)
+    state = eqx.tree_at(lambda s: s.model, state, jax.tree.map(jnp.zeros_like, state.model))
+    state = eqx.tree_at(lambda s: s.c_mean, state, jnp.float32(0))
+    zero, one = (episode(np.zeros((3, 3)), [0, x]) for x in (0.0, 1.0))
+    for _ in range(WINDOW):
+        state = examine(state, padded([zero], STEPS, ["action"]))
+    assert float(state.at_end) == 0
+    for _ in range(WINDOW):
+        state = examine(state, padded([one], STEPS, ["action"]))
+    assert 0.5 < float(state.at_end) < 0.8  # 1 - 1 / e
+
+
+def learned(make, number=60, **spec):
+    driver = make_driver(**spec)
+    rng = np.random.default_rng(0)
+    for _ in range(number):
+        driver.learn([make(rng) for _ in range(16)])
+    return driver
+
+
+def paid_in(driver, one: Episode) -> np.ndarray:
+    return np.asarray(driver._credit_of(one).reward)[:, 0]
+
+
+def test_a_cause_that_stays_in_view_is_paid_where_it_happens():
+    """The last state shows everything, so that nothing is left for c: only the forecast tells."""
+
+    def make(rng):
+        good = rng.integers(2)
+        observation = np.zeros((STEPS + 1, 3))
+        observation[2:, 0], observation[:, 2] = good, 1
+        return episode(observation, [0] * (STEPS - 1) + [2.0 * good])
+
+    driver = learned(make)
+    rng = np.random.default_rng(7)
+    by_outcome = {}
+    for _ in range(20):
+        one = make(rng)
+        by_outcome[float(one.reward.sum())] = paid_in(driver, one)
+    apart = by_outcome[2.0] - by_outcome[0.0]
+    assert apart[1] == pytest.approx(2, abs=0.5)  # arriving in state 2
+    assert np.all(np.abs(np.delete(apart[:-1], 1)) < 0.4)
+    assert apart[-1] == pytest.approx(-2, abs=0.5)  # settled
+
+
+def test_a_cause_that_no_observation_shows_is_found_in_the_action():
+    def make(rng):
+        action = rng.integers(2, size=STEPS)
+        observation = np.zeros((STEPS + 1, 3))
+        observation[np.arange(STEPS + 1), np.minimum(np.arange(STEPS + 1), 2)] = 1
+        return episode(observation, [0] * (STEPS - 1) + [2.0 * action[1]], action)
+
+    driver = learned(make)
+    rng = np.random.default_rng(7)
+    found = {}
+    for _ in range(20):
+        one = make(rng)
+        found.setdefault(int(one.action[1]), []).append(paid_in(driver, one)[1])
+    assert np.mean(found[1]) - np.mean(found[0]) == pytest.approx(2, abs=0.5)
+
+
+def test_rewards_that_come_at_once_are_left_alone():
+    """What a state and an action earn at once is explained there; nothing is paid beforehand."""
+
+    def make(rng):
+        action = rng.integers(2, size=STEPS)
+        return episode(rng.normal(size=(STEPS + 1, 3)), 1.0 * action, action)
+
+    driver = learned(make)
+    rng = np.random.default_rng(7)
+    credit = np.concatenate([paid_in(driver, make(rng))[1:-1] for _ in range(20)])
+    assert np.std(credit) < 0.25
+
+
+def test_actions_may_be_numbers_or_unknown():
+    boxes = make_driver(num_actions=None, action_shape=(2,), action_dtype=np.dtype(np.float32))
+    rng = np.random.default_rng(0)
+    one = random_episodes(0, 1)[0]
+    two = rng.normal(size=(STEPS, 2)).astype(np.float32)
+    boxes.learn([dataclasses.replace(one, action=two)] * 4)
+    assert boxes.updates > 0
+    unknown = make_driver(num_actions=None, action_dtype=None)
+    unknown.learn([dataclasses.replace(one, action=None)] * 4)
+    assert unknown.updates > 0
+    assert np.all(np.isfinite(paid_in(unknown, dataclasses.replace(one, action=None))))
+
+
+def test_thinned_episodes_pay_the_same_in_all():
+    """A transition that was trained on stands for those that were left out."""
+    view = View(stride=2)
+    spec = EpisodeSpec((3,), np.dtype(np.float32), view.kept(STEPS), num_actions=2, stride=2)
+    state = SMALL.init(spec, jax.random.key(0))
+    state = eqx.tree_at(lambda s: (s.at_end, s.length), state, (jnp.float32(6.0), jnp.float32(3.0)))
+    driver = CreditDriver(
+        SMALL, spec, view, max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
+    )
+    driver.state = state
+    one = random_episodes(3, 1)[0]
+    time = np.arange(STEPS + 1)[:, None]
+    whole = Segment(
+        observation=one.observation[:, None],
+        first=time == 0,
+        last=time == STEPS,
+        reward=one.reward[:, None],
+        discount=one.discount[:, None],
+        action=None if one.action is None else one.action[:, None],
+    )
+    ((_, credit),) = driver.follow(whole, None)
+    paid = np.asarray(credit.reward)[:, 0]
+    np.testing.assert_allclose(paid[:-1], 1, atol=1e-5)
+    assert paid.sum() == pytest.approx(0, abs=1e-5)

@@ -2,7 +2,7 @@
 
     python examples/sb3_untouched.py CartPole-v1 --seeds 0 1 2                  # with the one line
     python examples/sb3_untouched.py CartPole-v1 --seeds 0 1 2 --arm none       # without
-    python examples/sb3_untouched.py CartPole-v1 --seeds 0 1 2 --arm dense      # rewards as they come
+    python examples/sb3_untouched.py CartPole-v1 --seeds 0 1 2 --arm dense      # rewards at once
 
 Any Gymnasium environment will do. All settings of PPO but the number of environments and the length
 of a rollout are its defaults, and none of the wrapper's is set. A run writes its learning curve of

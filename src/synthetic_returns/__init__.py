@@ -11,6 +11,7 @@ from synthetic_returns.envs.registry import register_with_gymnasium
 
 if TYPE_CHECKING:
     from synthetic_returns.config import Config
+    from synthetic_returns.credit.advance.method import Advance
     from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
     from synthetic_returns.credit.data.replay import Replay
     from synthetic_returns.credit.driver import CreditDriver
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 
 _HOMES = {
+    "Advance": "credit.advance.method",
     "Association": "credit.paper.association",
     "Config": "config",
     "ContributionModel": "credit.paper.sa_model",
@@ -86,6 +88,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Advance",
     "Assigner",
     "Assignment",
     "Association",

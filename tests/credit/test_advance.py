@@ -236,6 +236,7 @@ def test_thinned_episodes_pay_the_same_in_all():
         SMALL, spec, view, max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
     )
     driver.state = state
+    driver.freeze()  # learning would change what is usual
     one = random_episodes(3, 1)[0]
     time = np.arange(STEPS + 1)[:, None]
     whole = Segment(

@@ -15,7 +15,7 @@ demo: $(VENV)/.installed
 	$(BIN)/synthetic-returns demo
 
 test: lint types browser
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto -m slow

@@ -1,15 +1,25 @@
 """Strictness for the whole test run: shapes, dtypes and ranks are checked everywhere."""
 
+import ctypes
 import gc
 import os
 from pathlib import Path
 
 import jax
+import jaxlib
 import pytest
 from jaxtyping import install_import_hook
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# Programs are compiled quickly, not well: most run for milliseconds, and even the tests that train
+# for a minute take no longer so. As environment variables for the processes that tests start.
+jax.config.update("jax_disable_most_optimizations", True)
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+if jaxlib.__version__.startswith("0.10."):  # a flag that XLA does not know ends the process
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_use_fusion_emitters=false".strip()
 
 # Every annotated function of the package is checked at run time while the tests run.
 _hook = install_import_hook("synthetic_returns", "beartype.beartype")
@@ -29,12 +39,24 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
 
+MAPPINGS = 10_000  # Linux allows a process 65,530; these are programs of about a gigabyte
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _forget_compiled_programs():
-    """Every program maps memory, and a process may have so many mappings and then crashes."""
+    """Every program maps memory, and a process may have so many mappings and then crashes.
+
+    Until then they are kept: the next module needs many of them again.
+    """
     yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") < MAPPINGS:
+        return
     jax.clear_caches()
     gc.collect()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):  # else a worker grows to 4 GB, most of them free
+        libc.malloc_trim(0)
 
 
 @pytest.fixture(scope="session")

@@ -54,11 +54,12 @@ def test_the_newest_are_always_held_and_nothing_twice(slots):
 def test_the_archive_is_even_in_the_logarithm_of_time():
     """As many episodes from 8 to 16 as from 16 to 32, 32 to 64 and 64 to 128."""
     trials, counts = 2000, np.zeros(133)
+    episodes = [numbered(number, 1) for number in range(1, 133)]
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         buffer = make_buffer(8, 1)
-        for number in range(1, 133):
-            buffer.add(numbered(number, 1), rng)
+        for episode in episodes:
+            buffer.add(episode, rng)
         counts[held(buffer)[1]] += 1
     octaves = np.array([counts[n + 1 : 2 * n + 1].sum() for n in (8, 16, 32, 64)])
     expected = trials * 4 * np.log(2) / np.log(128)

@@ -1,6 +1,7 @@
 """Laws that hold for every credit method that learns from episodes, registered or made up here."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -195,11 +196,19 @@ def with_policy(episodes: list[Any]) -> list[Any]:
     ]
 
 
-def taught(kind: type[CreditMethod], **problem: Any) -> np.ndarray:
+@functools.cache
+def taught(
+    kind: type[CreditMethod],
+    contribution: tuple[float, ...] = tuple(TRUE),
+    *,
+    noise: float,
+    scale: float = 1.0,
+) -> np.ndarray:
     """What a method pays for a state of each kind, after learning."""
     driver = learner(kind)
     for batch in range(60):
-        driver.learn(with_policy(make_episodes(batch, 16, **problem)))
+        episodes = make_episodes(batch, 16, np.array(contribution, np.float32), noise, scale)
+        driver.learn(with_policy(episodes))
     paid: list[list[float]] = [[] for _ in range(KINDS)]
     for episode in with_policy(make_episodes(1000, 64)):
         credit = np.asarray(driver._credit_of(episode).reward)[:, 0]
@@ -224,7 +233,7 @@ def test_the_unit_of_reward_changes_nothing_but_the_unit(kind):
 
 @EACH_LEARNED
 def test_noise_earns_next_to_nothing(kind):
-    paid = taught(kind, contribution=0 * TRUE, noise=1.0)
+    paid = taught(kind, (0.0,) * KINDS, noise=1.0)
     assert np.ptp(paid) < 0.1
 
 

@@ -13,6 +13,7 @@ from synthetic_returns.training.runs import Run
 from synthetic_returns.training.traces import Trace, trace_points
 
 ROWS = 50
+FEW = 6  # traces: enough to choose from, and read in a third of the time of all 20
 
 
 def fake_experiment(experiment: Experiment, root: Path) -> None:
@@ -20,11 +21,16 @@ def fake_experiment(experiment: Experiment, root: Path) -> None:
     for arm in experiment.arms:
         for seed in range(experiment.seeds):
             if not experiment.run_path(root, arm, seed).exists():
-                fake_run(experiment, arm, seed, root)
+                fake_run(experiment, arm, seed, root, FEW)
 
 
-def fake_run(experiment: Experiment, arm: Arm, seed: int, root: Path) -> Path:
-    """A run that climbs from 0 to 1 halfway if it has synthetic returns, and else stays at 0.1."""
+def fake_run(
+    experiment: Experiment, arm: Arm, seed: int, root: Path, most_traces: int = 20
+) -> Path:
+    """A run that climbs from 0 to 1 halfway if it has synthetic returns, and else stays at 0.1.
+
+    It has as many traces as the experiment asks for, but at most so many.
+    """
     rng = np.random.default_rng(seed)
     events = find_task(experiment.task).events
     runs = dict(zip(experiment.flags[::2], experiment.flags[1::2], strict=True))
@@ -51,7 +57,7 @@ def fake_run(experiment: Experiment, arm: Arm, seed: int, root: Path) -> Path:
                 "eval": {"episodes": 200, **returns, "return_high": 20.0, **final},
             }
         )
-    for point in trace_points(experiment.steps, experiment.traces):
+    for point in trace_points(experiment.steps, min(experiment.traces, most_traces)):
         trace = fake_trace(point, list(events), config.task.max_episode_steps, experiment.credited)
         for suffix in ("", "-scripted"):
             trace.save(path / "traces" / f"{point}{suffix}.npz")

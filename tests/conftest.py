@@ -3,10 +3,10 @@
 import ctypes
 import gc
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 import jax
-import jaxlib
 import pytest
 from jaxtyping import install_import_hook
 
@@ -17,7 +17,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # for a minute take no longer so. As environment variables for the processes that tests start.
 jax.config.update("jax_disable_most_optimizations", True)
 os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
-if jaxlib.__version__.startswith("0.10."):  # a flag that XLA does not know ends the process
+if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends the process
     flags = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_use_fusion_emitters=false".strip()
 

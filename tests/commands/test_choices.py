@@ -3,6 +3,7 @@
 import pytest
 
 from synthetic_returns.commands.train import configuration
+from synthetic_returns.credit.advance.method import Advance
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.none import NoCredit
@@ -23,10 +24,10 @@ from synthetic_returns.utils.settings import setting_names
         ("--engine=cluster --engine.updates_per_call=2", "'cluster'; it belongs to 'fused'"),
         ("--credit paper --credit.horizon 3", "method 'paper'; it belongs to 'episodic'"),
         ("--credit.cost 1", "method 'episodic'; it belongs to 'paper'"),
-        ("--credit none --credit.replay.slots 8", "method 'none'; it belongs to 'episodic'"),
-        ("--no-sr --reward.alpha 1", "method 'none'; it belongs to 'paper' and 'episodic'"),
-        ("--no-sr --view.stride 2", "method 'none'; it belongs to 'episodic'"),
-        ("--credit paper --view.stride 2", "method 'paper'; it belongs to 'episodic'"),
+        ("--credit none --credit.replay.slots 8", "'none'; it belongs to 'advance' and 'episodic'"),
+        ("--no-sr --reward.alpha 1", "'none'; it belongs to 'oracle' and .* and 'episodic'"),
+        ("--no-sr --view.stride 2", "method 'none'; it belongs to 'advance' and 'episodic'"),
+        ("--credit paper --view.stride 2", "'paper'; it belongs to 'advance' and 'episodic'"),
         ("--optimizer.decay 0.9", "the optimiser 'adam'; it belongs to 'rmsprop'"),
         ("--optimizer rmsprop --optimizer.b1 0.9", "'rmsprop'; it belongs to 'adam'"),
     ],
@@ -91,6 +92,12 @@ def test_another_engine_and_optimizer_take_over_what_they_share():
 def test_another_credit_method_has_its_own_settings():
     """Both have ``two_stage`` and ``current``, with other meanings."""
     assert configuration(["skiing", "--credit", "paper"]).credit == Paper()
+
+
+def test_another_credit_method_keeps_as_many_episodes_and_trains_as_often_as_it_does():
+    replay = configuration(["pong", "--credit", "advance"]).credit.replay
+    assert (replay.slots, replay.save) == (32, False)
+    assert replay.updates_per_episode == Advance().replay.updates_per_episode != 1.0
 
 
 def test_the_presets_own_choice_keeps_its_settings():

@@ -20,6 +20,8 @@ FILES = {
     "chain": ["chain.png"],
     "catch": ["catch.png", "catch-runs.png"],
     "key-to-door": ["key-to-door.png", "key-to-door-variants.png"],
+    "untuned": ["untuned.png"],
+    "ladder": ["ladder.png"],
     "impala": ["impala.png"],
     "paper": ["paper.png"],
     "ablation": ["ablation.png"],

@@ -95,7 +95,8 @@ def _convert(group: str, current: Any, kind: type[Any]) -> Any:
     """Another kind of settings, with what both kinds have from the current one.
 
     A number of environments or a step size means the same everywhere. A credit method's own
-    settings do not, even if they have one name: it takes over whole parts only, such as its replay.
+    settings do not, even if they have one name: it takes over whole parts only, such as its replay,
+    which says how many episodes of the task can be kept. How often it trains on them is its own.
     """
     names = {field.name for field in dataclasses.fields(kind)}
     shared = {
@@ -104,6 +105,10 @@ def _convert(group: str, current: Any, kind: type[Any]) -> Any:
         if field.name in names
         and (dataclasses.is_dataclass(value := getattr(current, field.name)) or group != "credit")
     }
+    if "replay" in shared:
+        shared["replay"] = dataclasses.replace(
+            shared["replay"], updates_per_episode=kind().replay.updates_per_episode
+        )
     return kind(**shared)
 
 

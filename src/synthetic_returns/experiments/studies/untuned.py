@@ -144,13 +144,13 @@ def _draw_curves(results: Results, experiments: tuple[Experiment, ...], path: Pa
     shown = [e for e in experiments if e.name in results]
     rows = math.ceil(len(shown) / COLUMNS)
     figure = new_figure(2.4 * rows)
-    axes = figure.subplots(rows, COLUMNS, squeeze=False).flat
+    axes = list(figure.subplots(rows, COLUMNS, squeeze=False).flat)
     for ax, experiment in zip(axes, shown, strict=False):
         draw_curves(
             ax, results[experiment.name], "success", label="success", title=experiment.title,
             solved=experiment.solved, top=1.0,
         )  # fmt: skip
-    for ax in list(axes)[len(shown) :]:
+    for ax in axes[len(shown) :]:
         ax.set_visible(False)
     figure.axes[0].legend(loc="best")
     return save(figure, path)

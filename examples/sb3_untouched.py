@@ -13,6 +13,7 @@ import argparse
 import csv
 import time
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -25,7 +26,7 @@ from stable_baselines3.common.vec_env import VecEnv
 import synthetic_returns as sr
 
 ENVS = 16
-PPO_SETTINGS = {"n_steps": 128, "batch_size": 256}
+PPO_SETTINGS: dict[str, Any] = {"n_steps": 128, "batch_size": 256}
 ROWS = 50
 
 

@@ -13,23 +13,18 @@ from jaxtyping import install_import_hook
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-# Programs are compiled quickly, not well: most run for milliseconds, and even the tests that train
-# for a minute take no longer so. As environment variables for the processes that tests start.
-jax.config.update("jax_disable_most_optimizations", True)
-os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
-if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends the process
-    flags = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_use_fusion_emitters=false".strip()
-
 # Every annotated function of the package is checked at run time while the tests run.
 _hook = install_import_hook("synthetic_returns", "beartype.beartype")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keeps compiled programs from test to test and run to run: compiling takes most of the time.
+    """Saves compiling, which takes most of the time: quick compilation, and a cache of programs.
 
-    As environment variables, so that the processes which tests start share them.
+    As environment variables too, so that the processes which tests start share them. The slow tests
+    compile as users do.
     """
+    if config.getoption("markexpr") != "slow":
+        _compile_quickly()
     cache = getattr(config, "cache", None)  # -p no:cacheprovider switches it off
     if cache is not None:
         directory = str(cache.mkdir("jax"))
@@ -37,6 +32,15 @@ def pytest_configure(config: pytest.Config) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         os.environ["JAX_COMPILATION_CACHE_DIR"] = directory
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+
+
+def _compile_quickly() -> None:
+    """Most programs run for milliseconds; tests that train for a minute take a little longer so."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+    if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends the process
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_use_fusion_emitters=false".strip()
 
 
 MAPPINGS = 10_000  # Linux allows a process 65,530; these are programs of about a gigabyte

@@ -95,7 +95,9 @@ def test_another_credit_method_has_its_own_settings():
 
 
 def test_another_credit_method_keeps_as_many_episodes_and_trains_as_often_as_it_does():
-    replay = configuration(["pong", "--credit", "advance"]).credit.replay
+    credit = configuration(["pong", "--credit", "advance"]).credit
+    assert isinstance(credit, Advance)
+    replay = credit.replay
     assert (replay.slots, replay.save) == (32, False)
     assert replay.updates_per_episode == Advance().replay.updates_per_episode != 1.0
 

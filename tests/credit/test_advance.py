@@ -1,6 +1,7 @@
 """The method of advances: trust, shares, and what only the forecast can tell."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.advance.method import Advance
-from synthetic_returns.credit.advance.model import Prediction
 from synthetic_returns.credit.advance.state import WINDOW, examine
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Episode, Segment
@@ -28,11 +28,11 @@ SMALL = Advance(
 )
 
 
-def make_driver(method: Advance = SMALL, shape: tuple[int, ...] = (3,), **spec) -> CreditDriver:
-    given = {"num_actions": 2} | spec
-    kind = EpisodeSpec(shape, np.dtype(np.float32), STEPS, **given)
+def make_driver(**spec: Any) -> CreditDriver:
+    given: dict[str, Any] = {"num_actions": 2} | spec
+    kind = EpisodeSpec((3,), np.dtype(np.float32), STEPS, **given)
     return CreditDriver(
-        method, kind, View(), max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
+        SMALL, kind, View(), max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
     )
 
 
@@ -77,7 +77,8 @@ def talkative(state):
     )
 
 
-def predicted(state, one: Episode) -> Prediction:
+def predicted(state, one: Episode) -> Any:
+    """A prediction in float64."""
     time = jnp.arange(len(one) + 1, dtype=jnp.int32)[:, None]
     observation, action = jnp.asarray(one.observation)[:, None], jnp.asarray(one.action)[:, None]
     return jax.tree.map(
@@ -193,9 +194,10 @@ def test_a_cause_that_no_observation_shows_is_found_in_the_action():
 
     driver = learned(make)
     rng = np.random.default_rng(7)
-    found = {}
+    found: dict[int, list[float]] = {}
     for _ in range(20):
         one = make(rng)
+        assert one.action is not None
         found.setdefault(int(one.action[1]), []).append(paid_in(driver, one)[1])
     assert np.mean(found[1]) - np.mean(found[0]) == pytest.approx(2, abs=0.5)
 

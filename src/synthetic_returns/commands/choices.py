@@ -99,7 +99,7 @@ def _convert(group: str, current: Any, kind: type[Any]) -> Any:
     which says how many episodes of the task can be kept. How often it trains on them is its own.
     """
     names = {field.name for field in dataclasses.fields(kind)}
-    shared = {
+    shared: dict[str, Any] = {
         field.name: value
         for field in dataclasses.fields(current)
         if field.name in names

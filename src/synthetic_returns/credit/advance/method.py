@@ -33,8 +33,8 @@ class Advance(CreditMethod):
     """
 
     name: ClassVar[str] = "advance"
-    summary: ClassVar[str] = "pays what is foreseen, settles at the end; needs no tuning"
-    reference: ClassVar[str] = "ours, after the paper's supplement"
+    summary: ClassVar[str] = "pays in advance, settles at the end"
+    reference: ClassVar[str] = "ours"
     uses: ClassVar[frozenset[Need]] = frozenset({Need.ACTIONS})
     conserves: ClassVar[bool] = True
 

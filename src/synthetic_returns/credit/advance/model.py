@@ -110,9 +110,6 @@ class AdvanceModel(eqx.Module):
 
 def _silent(head: Mlp) -> Mlp:
     """A head that says 0 until it has learned something."""
-    last = head.layers[-1]
     return eqx.tree_at(
-        lambda h: (h.layers[-1].weight, h.layers[-1].bias),
-        head,
-        (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias)),
+        lambda h: (h.layers[-1].weight, h.layers[-1].bias), head, replace_fn=jnp.zeros_like
     )

@@ -97,7 +97,7 @@ class Advance(CreditMethod):
 
         terms = {
             "credit": Term(arriving(c + foreseen + state.share(time)), "paid in advance"),
-            "c": Term(arriving(c), "contribution c to what is not explained where it is paid"),
+            "c": Term(arriving(c), "contribution c"),
             "foreseen": Term(arriving(foreseen), "gain of the forecast"),
             "forecast": Term(state.scale * prediction.forecast, "forecast of explained rewards"),
             "b": Term(

@@ -24,7 +24,10 @@ from synthetic_returns.utils.settings import setting_names
         ("--credit paper --credit.horizon 3", "method 'paper'; it belongs to 'episodic'"),
         ("--credit.cost 1", "method 'episodic'; it belongs to 'paper'"),
         ("--credit none --credit.replay.slots 8", "method 'none'; it belongs to 'episodic'"),
-        ("--no-sr --reward.alpha 1", "method 'none'; it belongs to 'paper' and 'episodic'"),
+        (
+            "--no-sr --reward.alpha 1",
+            "method 'none'; it belongs to 'paper' and 'episodic' and 'oracle'",
+        ),
         ("--no-sr --view.stride 2", "method 'none'; it belongs to 'episodic'"),
         ("--credit paper --view.stride 2", "method 'paper'; it belongs to 'episodic'"),
         ("--optimizer.decay 0.9", "the optimiser 'adam'; it belongs to 'rmsprop'"),

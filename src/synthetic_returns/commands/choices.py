@@ -7,7 +7,7 @@ from typing import Any
 
 from synthetic_returns.agents.optimizer_settings import OPTIMIZERS
 from synthetic_returns.config import CHOICES, Config
-from synthetic_returns.credit.method import CreditMethod
+from synthetic_returns.credit.method import CreditMethod, Need
 from synthetic_returns.credit.registry import method_names
 from synthetic_returns.engines.settings import ENGINES
 from synthetic_returns.renamed import RENAMED, RENAMED_METHODS
@@ -70,6 +70,8 @@ def check_flags(config: Config, arguments: Sequence[str]) -> None:
             raise ValueError(_no_meaning(config, flag, "credit", methods))
         elif group == "reward" and setting != "scale" and not config.has_credit:
             methods = [method for method in method_names() if method != config.credit.name]
+            # The first one is recommended, and the oracle is for comparisons.
+            methods.sort(key=lambda m: Need.CONTRIBUTIONS in CHOICES["credit"](m).needs)
             raise ValueError(_no_meaning(config, flag, "credit", methods))
 
 

@@ -39,7 +39,7 @@ class Prediction(eqx.Module):
 class AdvanceModel(eqx.Module):
     """c on an encoder of its own; b, the variance and the forecast share another.
 
-    On a single one, c crowds out the others where the past has little to explain.
+    So that c, fitting noise where the past has nothing to explain, leaves the others alone.
 
     Attributes:
       past: observation to features, for c.

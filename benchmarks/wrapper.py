@@ -34,7 +34,7 @@ ROUND = ENVS * SETTINGS["n_steps"] * 2  # steps between two turns
 def make_agent(with_sr: bool) -> PPO:
     envs = make_vec_env("synthetic_returns/CatchDelayed-v0", ENVS, seed=0)
     if with_sr:
-        envs = sr.SyntheticReturnsVecEnv(envs, alpha=1.0, beta=0.0, max_episode_steps=EPISODE)
+        envs = sr.SyntheticReturnsVecEnv(envs, max_episode_steps=EPISODE)
     return PPO("MlpPolicy", envs, seed=0, device="cpu", **SETTINGS)  # pyright: ignore
 
 

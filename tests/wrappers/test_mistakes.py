@@ -13,6 +13,15 @@ from tests.wrappers.planned import Known, PlannedEnv
 from tests.wrappers.small import METHOD
 
 
+def test_a_conserving_method_is_refused_where_rewards_are_not_paid_in_full():
+    envs = gymnasium.make_vec("synthetic_returns/Chain-v0", num_envs=2)
+    with pytest.raises(ValueError, match=r"beta is 0 and .* 'advance' .*: leave beta at 1"):
+        SyntheticReturnsVectorWrapper(envs, beta=0.0)
+    wrapped = SyntheticReturnsVectorWrapper(envs)
+    with pytest.raises(ValueError, match=r"beta is 0\.5 and"):
+        wrapped.credit.beta = 0.5
+
+
 def planned(plan=((3, False),), **settings):
     env = gymnasium.vector.SyncVectorEnv([lambda: PlannedEnv(0, list(plan))])
     return SyntheticReturnsVectorWrapper(

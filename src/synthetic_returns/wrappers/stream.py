@@ -101,6 +101,7 @@ class StreamCredit:
         check_positive("learn_every", learn_every)
         method, view = _usable(method), view or View()
         self.mix = RewardMix(alpha=alpha, beta=beta)
+        _check_in_full(method, beta)
         self._observed = observed = observation_format(observation_space, num_envs, observation_fn)
         if observed.channels_first and (view.rows or view.columns or view.changes):
             raise ValueError(
@@ -167,6 +168,7 @@ class StreamCredit:
 
     @beta.setter
     def beta(self, value: float) -> None:
+        _check_in_full(self.driver.method, value)
         self.mix = dataclasses.replace(self.mix, beta=value)
 
     def begin(self, observation: Any, rows: np.ndarray | None = None) -> None:
@@ -318,6 +320,16 @@ class StreamCredit:
                 f"the reward of environment {flawed[0]} is {reward[flawed[0]]}; it must be finite: "
                 "find where the environment produces it."
             )
+
+
+def _check_in_full(method: Assigner, beta: float) -> None:
+    """What a method takes back at the end of an episode has to be replaced by the rewards."""
+    if method.conserves and beta != 1:
+        raise ValueError(
+            f"beta is {beta:g} and the credit method {method.name!r} takes back at the end of an "
+            "episode what it has paid in it, so that the rewards take its place: leave beta at 1, "
+            "or choose a method that does not, such as 'episodic'."
+        )
 
 
 def _usable(chosen: Assigner | str) -> Assigner:

@@ -24,7 +24,7 @@ SMALL = Advance(
     encoder=TorsoSettings(sizes=(32,)),
     head_sizes=(32,),
     learning_rate=3e-3,
-    replay=Replay(slots=256, batch_size=32, updates_per_episode=0.5),
+    replay=Replay(slots=256, batch_size=32, updates_per_episode=0.5, same_age=True),
 )
 
 
@@ -60,7 +60,7 @@ def random_episodes(seed, number, lengths=(STEPS,)):
 def talkative(state):
     """With heads that say something before they have learned."""
     keys = iter(jax.random.split(jax.random.key(5), 8))
-    heads = [state.model.c, state.model.b, state.model.forecast]
+    heads = [state.model.c, state.model.u, state.model.b, state.model.forecast]
     loud = [
         eqx.tree_at(
             lambda h: h.layers[-1].weight,
@@ -69,11 +69,13 @@ def talkative(state):
         )
         for head in heads
     ]
-    state = eqx.tree_at(lambda s: (s.model.c, s.model.b, s.model.forecast), state, tuple(loud))
+    state = eqx.tree_at(
+        lambda s: (s.model.c, s.model.u, s.model.b, s.model.forecast), state, tuple(loud)
+    )
     return eqx.tree_at(
-        lambda s: (s.updates, s.variance, s.c_mean),
+        lambda s: (s.updates, s.variance, s.mean),
         state,
-        (jnp.int32(1), jnp.float32(4.0), jnp.float32(0.3)),
+        (jnp.int32(1), jnp.float32(4.0), jnp.array([0.3, -0.2])),
     )
 
 
@@ -91,16 +93,18 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
     state = talkative(make_driver().state)
     episodes = random_episodes(0, 9, lengths=(1, 2, 4, STEPS))
     assert len({len(e) for e in episodes}) > 2
-    scale, c_mean = 2.0, 0.3
-    gains = [dict[tuple[int, int], float]() for _ in range(2)]
-    outcomes = [dict[tuple[int, int], float]() for _ in range(2)]
+    scale, c_mean, u_mean = 2.0, 0.3, -0.2
+    gains = [dict[tuple[int, int], float]() for _ in range(3)]
+    outcomes = [dict[tuple[int, int], float]() for _ in range(3)]
     for i, one in enumerate(episodes):
         p, r = predicted(state, one), one.reward.astype(np.float64)
         for t in range(len(one) - 1):  # the last step is not paid in advance
             gains[0][t, i] = scale * (p.c[t] - c_mean)
-            gains[1][t, i] = scale * (p.forecast[t + 1] - p.forecast[t])
-            outcomes[0][t, i] = sum(r[k] - scale * p.b[k] for k in range(t + 1, len(one)))
-            outcomes[1][t, i] = sum(r[k] for k in range(t + 1, len(one)))
+            gains[1][t, i] = scale * (p.u[t] - u_mean)
+            gains[2][t, i] = scale * (p.forecast[t + 1] - p.forecast[t])
+            left = sum(r[k] - scale * p.b[k] for k in range(t + 1, len(one)))
+            outcomes[0][t, i] = outcomes[1][t, i] = left
+            outcomes[2][t, i] = sum(r[k] for k in range(t + 1, len(one)))
     slopes = []
     for gain, outcome in zip(gains, outcomes, strict=True):
         products, squares = 0.0, 0.0
@@ -126,14 +130,17 @@ def test_what_is_left_for_the_end_is_paid_in_equal_parts():
 
 def test_what_is_usual_at_the_end_is_the_last_reward_less_what_was_advanced():
     state = talkative(make_driver().state)
-    state = eqx.tree_at(lambda s: s.evidence, state, jnp.array([[0.5, 1.0], [0.25, 1.0]]))
+    state = eqx.tree_at(
+        lambda s: s.evidence, state, jnp.array([[0.5, 1.0], [0.7, 1.0], [0.25, 1.0]])
+    )
     episodes = random_episodes(1, 5, lengths=(2, STEPS))
     after = examine(state, padded(episodes, STEPS, ["action"]))
     trust = np.asarray(after.trust, np.float64)
     left = []
     for one in episodes:
         p = predicted(state, one)
-        paid = trust[0] * 2.0 * (p.c - 0.3) + trust[1] * 2.0 * np.diff(p.forecast)
+        gains = np.stack([p.c - 0.3, p.u + 0.2, np.diff(p.forecast)])
+        paid = 2.0 * trust @ gains
         left.append(one.reward[-1] - paid[:-1].sum())
     assert float(after.at_end) == pytest.approx(np.mean(left), rel=1e-3)
     assert float(after.length) == pytest.approx(np.mean([len(e) for e in episodes]))
@@ -142,7 +149,7 @@ def test_what_is_usual_at_the_end_is_the_last_reward_less_what_was_advanced():
 def test_the_usual_follows_the_newest_episodes():
     state = talkative(make_driver().state)
     state = eqx.tree_at(lambda s: s.model, state, jax.tree.map(jnp.zeros_like, state.model))
-    state = eqx.tree_at(lambda s: s.c_mean, state, jnp.float32(0))
+    state = eqx.tree_at(lambda s: s.mean, state, jnp.zeros(2))
     zero, one = (episode(np.zeros((3, 3)), [0, x]) for x in (0.0, 1.0))
     for _ in range(WINDOW):
         state = examine(state, padded([zero], STEPS, ["action"]))
@@ -200,6 +207,59 @@ def test_a_cause_that_no_observation_shows_is_found_in_the_action():
         assert one.action is not None
         found.setdefault(int(one.action[1]), []).append(paid_in(driver, one)[1])
     assert np.mean(found[1]) - np.mean(found[0]) == pytest.approx(2, abs=0.5)
+
+
+def test_what_a_better_policy_does_is_no_contribution():
+    """Episodes of a later policy end better and look different, for another reason."""
+    episodes = []
+    for age in range(512):
+        rng = np.random.default_rng(age)
+        late, good = age >= 256, rng.integers(2)
+        observation = np.zeros((STEPS + 1, 3))
+        observation[1, 0], observation[3, 1] = good, late
+        hidden = 3.0 * late  # nothing in the episode earns this
+        episodes.append(episode(observation, [0] * (STEPS - 1) + [good + hidden]))
+    replay = dataclasses.replace(SMALL.replay, slots=2048, updates_per_episode=2.0)
+    spec = EpisodeSpec((3,), np.dtype(np.float32), STEPS, num_actions=2)
+    gaps = {}
+    for same_age in (True, False):
+        method = dataclasses.replace(SMALL, replay=dataclasses.replace(replay, same_age=same_age))
+        driver = CreditDriver(
+            method, spec, View(), max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
+        )
+        for start in range(0, 512, 16):
+            driver.learn(episodes[start : start + 16])
+        state = driver.state
+        shown = jnp.asarray(np.eye(3, dtype=np.float32)[:, None])
+        c = state.scale * state.model.c(state.model.past(shown))[:, 0]
+        nothing = state.scale * state.model.c(state.model.past(jnp.zeros((1, 3))))[0]
+        gaps[same_age] = np.asarray(c[:2] - nothing)
+    assert gaps[True][0] == pytest.approx(1, abs=0.3)
+    assert abs(gaps[True][1]) < 0.5 < 1 < gaps[False][1]
+
+
+def test_returns_that_hardly_differ_are_no_unit():
+    """The first episodes may all return the same; the model must not blow up on them."""
+    driver = make_driver()
+    same = [episode(np.zeros((STEPS + 1, 3)), [0] * (STEPS - 1) + [5.0])] * 16
+    driver.learn(same)
+    assert float(driver.state.scale) > 0.1
+    largest = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(driver.state.optimizer))
+    assert largest < 1e6
+
+
+def test_what_scales_observations_does_not_decay():
+    spec = EpisodeSpec(
+        (3,), np.dtype(np.float32), STEPS, num_actions=2, scale=np.full(3, 0.5, np.float32)
+    )
+    driver = CreditDriver(
+        SMALL, spec, View(), max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
+    )
+    before = np.asarray(driver.state.model.past.torso.layers[0].weight)
+    driver.learn(random_episodes(0, 16))
+    assert driver.updates
+    np.testing.assert_array_equal(driver.state.model.past.scale, 0.5)
+    assert np.any(before != driver.state.model.past.torso.layers[0].weight)
 
 
 def test_rewards_that_come_at_once_are_left_alone():

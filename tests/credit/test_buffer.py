@@ -5,6 +5,7 @@ import pytest
 
 from synthetic_returns.credit.data.buffer import EpisodeBuffer
 from synthetic_returns.credit.data.episode import Episode
+from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.buckets import bucket
 
@@ -101,3 +102,48 @@ def test_few_sizes():
 def test_a_buffer_too_small_to_have_an_archive_is_refused():
     with pytest.raises(ValueError, match=r"slots is 1.*at least 2"):
         make_buffer(1, 5)
+
+
+def test_episodes_of_about_the_same_age_are_drawn_together():
+    rng = np.random.default_rng(0)
+    buffer = make_buffer(400, 1)
+    for number in range(1, 401):
+        buffer.add(numbered(number, 1), rng)
+    drawn = [np.asarray(buffer.sample(4, rng, same_age=True).reward)[0] for _ in range(800)]
+    assert max(np.ptp(numbers) for numbers in drawn) < 16
+    counts = np.histogram(np.concatenate(drawn), bins=20)[0]
+    np.testing.assert_allclose(counts, 160, rtol=0.4)  # every age as often as any other
+
+
+@pytest.mark.parametrize(("slots", "number"), [(8, 3), (8, 30), (4, 30), (12, 30)])
+def test_a_buffer_can_be_resized(slots, number):
+    rng = np.random.default_rng(0)
+    buffer = make_buffer(8, 3, ("action",))
+    for n in range(1, number + 1):
+        buffer.add(numbered(n), rng)
+    before = {int(x) for x in np.concatenate([q for q in map(np.array, held(buffer)) if len(q)])
+              if x is not None}  # fmt: skip
+    buffer.resize(6, slots, rng)
+    assert buffer.max_steps == 6
+    assert buffer.slots == slots
+    queue, archive = held(buffer)
+    kept = ({*queue} | {*archive}) - {None}
+    assert kept <= before
+    assert len(buffer) == len(kept) == min(len(before), slots)
+    newest = range(max(1, number - min(slots, 8) // 2 + 1), number + 1)
+    assert {*newest} <= kept
+    for n in range(number + 1, number + 20):  # and goes on as if it had been so all along
+        buffer.add(numbered(n, 6), rng)
+        queue, archive = held(buffer)
+        assert n in queue
+        assert len({*archive}) == len(archive)
+        assert not {*archive} & {*queue}
+
+
+def test_updates_become_rarer_after_so_many_episodes():
+    replay = Replay(updates_per_episode=2.0, full_rate=100)
+    assert replay.updates(100) == 200
+    assert replay.updates(400) == pytest.approx(600)
+    rate = replay.updates(10_001) - replay.updates(10_000)
+    assert rate == pytest.approx(0.2, rel=1e-3)
+    assert Replay(updates_per_episode=2.0).updates(10_000) == 20_000

@@ -91,15 +91,12 @@ def test_an_environment_that_does_not_say_how_it_resets():
         SyntheticReturnsVectorWrapper(env)
 
 
-def test_an_episode_that_is_too_long():
-    env = planned([(6, False)], method=Known())
+def test_an_episode_longer_than_memory_allows():
+    env = planned([(600, False)], method=Known(), memory_mb=0.005)
     env.reset()
-    for _ in range(5):
-        env.step(np.zeros(1, int))
-    with pytest.raises(
-        ValueError, match=r"longer than 5 steps.*make the wrapper with max_episode_steps=10"
-    ):
-        env.step(np.zeros(1, int))
+    with pytest.raises(ValueError, match=r"memory_mb is 0.005; .* raise memory_mb"):
+        for _ in range(600):
+            env.step(np.zeros(1, int))
 
 
 def test_a_step_before_a_reset():

@@ -109,7 +109,7 @@ def _convert(group: str, current: Any, kind: type[Any]) -> Any:
     }
     if "replay" in shared:
         shared["replay"] = dataclasses.replace(
-            shared["replay"], updates_per_episode=kind().replay.updates_per_episode
+            kind().replay, slots=shared["replay"].slots, save=shared["replay"].save
         )
     return kind(**shared)
 

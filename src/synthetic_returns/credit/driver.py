@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
 from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
+from synthetic_returns.credit.data.memory import slots_that_fit
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.hindsight import Hindsight
@@ -57,6 +58,7 @@ class CreditDriver(Generic[Item]):
         max_episode_steps: int,
         num_envs: int,
         streams: int = 1,
+        memory_mb: float | None = None,
         learn_every: int | None = None,
         recent: int = 0,
         key: Key,
@@ -70,6 +72,9 @@ class CreditDriver(Generic[Item]):
           max_episode_steps: the longest episode, before it is thinned.
           num_envs: environments of each stream.
           streams: batches of environments that are followed, each on its own.
+          memory_mb: upper bound of the memory for episodes: where as many as the method asks for do
+            not fit, fewer are kept, and longer episodes than expected are fine. Without it they
+            are an error.
           learn_every: finished episodes wait until there are so many, and are then learned from
             together, never more than this at once; None learns from whatever has ended.
           recent: how many finished episodes are kept to be looked at.
@@ -88,7 +93,14 @@ class CreditDriver(Generic[Item]):
         self._fields = [FIELDS[need] for need in FIELDS if need in used]
         self._learns = isinstance(method, CreditMethod)
         self._replay = method.replay if isinstance(method, CreditMethod) else NO_EPISODES
-        self.buffer = EpisodeBuffer(spec, self._replay.slots, self._fields)
+        self._fitting: Callable[[int], int] | None = None
+        slots = self._replay.slots
+        if memory_mb is not None:
+            self._fitting = functools.partial(
+                slots_that_fit, memory_mb, slots, num_envs * streams, spec
+            )
+            slots = self._fitting(spec.max_steps)
+        self.buffer = EpisodeBuffer(spec, slots, self._fields)
         self.seed = int(jax.random.randint(sample_key, (), 0, 2**31 - 1))
         self.updates = 0
         self.updates_owed = 0.0
@@ -99,7 +111,8 @@ class CreditDriver(Generic[Item]):
         self._metrics: dict[str, Float[Array, ""]] = {}
         self._num_envs = num_envs
         self.recorders = [
-            EpisodeRecorder(spec, view, num_envs, max_episode_steps) for _ in range(streams)
+            EpisodeRecorder(spec, view, num_envs, max_episode_steps, self._fitting)
+            for _ in range(streams)
         ]
         self._in_hindsight = Need.WHOLE_EPISODES in method.needs
         self._held: list[Hindsight[Item]] = [
@@ -159,22 +172,31 @@ class CreditDriver(Generic[Item]):
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
         if not episodes:
             return
-        max_steps, replay = self.buffer.max_steps, self._replay
+        before, replay = int(self.buffer.seen), self._replay
+        rng = np.random.default_rng([self.seed, before])
+        self.make_room(max(map(len, episodes)), rng)
+        max_steps = self.buffer.max_steps
         together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
         for start in range(0, len(episodes), together):
             some = padded(episodes[start : start + together], max_steps, self._fields)
             self._arrays = self._functions.examine(self._arrays, vars(some))
-        rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
         for episode in episodes:
             self.buffer.add(episode, rng)
         if len(self.buffer) >= min(replay.warmup, self.buffer.slots):
-            self.updates_owed += replay.updates_per_episode * len(episodes)
+            self.updates_owed += replay.updates(before + len(episodes)) - replay.updates(before)
         while self.updates_owed >= 1:
             self.updates_owed -= 1
-            batch = self.buffer.sample(replay.batch_size, rng)
+            batch = self.buffer.sample(replay.batch_size, rng, same_age=replay.same_age)
             draw = np.array([self.seed, self.updates], np.uint32)
             self._arrays, self._metrics = self._functions.learn(self._arrays, vars(batch), draw)
             self.updates += 1
+
+    def make_room(self, steps: int, rng: np.random.Generator) -> None:
+        """Lets the buffer grow to episodes of so many steps, if it is too small for them."""
+        if steps <= self.buffer.max_steps or self._fitting is None:
+            return
+        steps = bucket(steps)
+        self.buffer.resize(steps, min(self.buffer.slots, self._fitting(steps)), rng)
 
     def explain(self, episode: Episode) -> Explanation:
         """What the method says about every state of an episode, as the view shows it."""
@@ -226,8 +248,7 @@ class CreditDriver(Generic[Item]):
             "updates_owed": self.updates_owed,
         }
         if self._replay.save:
-            buffer = self.buffer
-            snapshot["buffer"] = buffer.arrays | {"length": buffer.length, "seen": buffer.seen}
+            snapshot["buffer"] = self.buffer.snapshot()
         if running:
             (recorder,), (snapshot["carry"],) = self.recorders, self._carries
             if self._learns:
@@ -239,9 +260,7 @@ class CreditDriver(Generic[Item]):
         self.state = snapshot["state"]
         self.updates, self.updates_owed = snapshot["updates"], snapshot["updates_owed"]
         if "buffer" in snapshot:
-            arrays = dict(snapshot["buffer"])
-            self.buffer.length, self.buffer.seen = arrays.pop("length"), arrays.pop("seen")
-            self.buffer.arrays = arrays
+            self.buffer.restore(snapshot["buffer"])
         if "running" in snapshot:
             self.recorders[0].restore(snapshot["running"])
         if "carry" in snapshot:

@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from synthetic_returns.credit.data.buffer import OF_EPISODES, EpisodeBuffer
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.utils.files import RunError, replacing
 
 __all__ = ["load_driver", "save_driver"]
 
-FORMAT = 2
+FORMAT = 3
 
 # What has to agree, and how to make it agree.
 _REMEDIES = {
@@ -27,8 +28,6 @@ _REMEDIES = {
     "observation_shape": "wrap an environment with the observations that it was saved with",
     "observation_dtype": "wrap an environment with the observations that it was saved with",
     "stride": "make the wrapper with a view whose stride is {there}",
-    "max_episode_steps": "make the wrapper with max_episode_steps={there}",
-    "slots": "make the wrapper with a method whose replay has slots={there}, and enough memory_mb",
 }
 
 
@@ -41,9 +40,7 @@ def save_driver(path: Path, driver: CreditDriver) -> None:
         "updates": np.array(driver.updates),
         "updates_owed": np.array(driver.updates_owed),
         "seed": np.array(driver.seed),
-        "seen": buffer.seen,
-        "length": buffer.length,
-    }
+    } | {name: getattr(buffer, name) for name in OF_EPISODES}
     arrays |= {
         f"buffer/{name}": array[_held(array, buffer.length, name)]
         for name, array in buffer.arrays.items()
@@ -54,7 +51,10 @@ def save_driver(path: Path, driver: CreditDriver) -> None:
 
 
 def load_driver(path: Path, driver: CreditDriver) -> None:
-    """Brings a driver of the same shapes to the saved state; checks before it changes anything."""
+    """Brings a driver of the same kind to the saved state; checks before it changes anything.
+
+    Where it has room for fewer episodes, some of the older ones are left out.
+    """
     arrays = _read(path)
     _check_header(path, json.loads(str(arrays["header"])), _header(driver))
     template = _leaves(driver)
@@ -72,17 +72,21 @@ def load_driver(path: Path, driver: CreditDriver) -> None:
         name = f"state{jax.tree_util.keystr(tree_path)}"
         return jnp.array(arrays[name]) if name in names else leaf
 
-    kept = {}
-    for name, array in driver.buffer.arrays.items():
-        kept[name] = np.zeros_like(array)
-        kept[name][_held(array, arrays["length"], name)] = arrays[f"buffer/{name}"]
+    length, rng = arrays["length"], np.random.default_rng(int(arrays["seed"]))
+    driver.make_room(int(length.max(initial=0)), rng)
+    here = driver.buffer
+    there = EpisodeBuffer(here.spec, len(length), here.fields, here.max_steps)
+    for name, array in there.arrays.items():
+        array[_held(array, length, name)] = arrays[f"buffer/{name}"]
+    there.restore(there.arrays | {name: arrays[name] for name in OF_EPISODES})
+    there.resize(here.max_steps, here.slots, rng)
     driver.seed = int(arrays["seed"])
     driver.restore(
         {
             "state": jax.tree_util.tree_map_with_path(loaded, driver.state),
             "updates": int(arrays["updates"]),
             "updates_owed": float(arrays["updates_owed"]),
-            "buffer": kept | {"length": arrays["length"], "seen": arrays["seen"]},
+            "buffer": there.snapshot(),
         }
     )
 
@@ -110,8 +114,6 @@ def _header(driver: CreditDriver) -> dict[str, Any]:
         "observation_shape": list(driver.spec.observation_shape),
         "observation_dtype": str(np.dtype(driver.spec.observation_dtype)),
         "stride": driver.view.stride,
-        "max_episode_steps": driver.max_episode_steps,
-        "slots": driver.buffer.slots,
     }
 
 

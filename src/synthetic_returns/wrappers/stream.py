@@ -21,7 +21,6 @@ from synthetic_returns.credit.saved import load_driver, save_driver
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.utils.checks import check_positive
-from synthetic_returns.wrappers.memory import slots_that_fit
 from synthetic_returns.wrappers.observations import ObservationFunction, observation_format
 
 __all__ = ["Settings", "StreamCredit"]
@@ -85,7 +84,8 @@ class StreamCredit:
             how many states it trains on for each one seen, and so what it costs.
           alpha: weight of the credit.
           beta: weight of the environment's reward.
-          max_episode_steps: the largest number of steps in an episode.
+          max_episode_steps: how long episodes are expected to be at most; memory for longer ones
+            is found when they come.
           view: what the method sees of the observations; all unless given.
           encoder: an Equinox module, or any pytree that can be called, from observations with any
             leading axes to features; None chooses one by the shape of the observations.
@@ -93,8 +93,8 @@ class StreamCredit:
             is given to; needed for Dict and other composed spaces.
           learn_every: finished episodes wait until there are so many and are then learned from
             together, never more than this in one step.
-          memory_mb: upper bound of the memory for episodes; where ``replay.slots`` episodes of the
-            longest kind would not fit, fewer are kept.
+          memory_mb: upper bound of the memory for episodes; where ``replay.slots`` of the longest
+            kind do not fit, fewer are kept.
           seed: of everything random.
         """
         check_positive("max_episode_steps", max_episode_steps)
@@ -128,24 +128,17 @@ class StreamCredit:
             scale=observed.scale,
             encoder=encoder,
         )
-        if isinstance(method, CreditMethod):
-            replay = slots_that_fit(memory_mb, method.replay, num_envs, spec)
-            method = dataclasses.replace(method, replay=replay)
         self.driver: CreditDriver[None] = CreditDriver(
             method,
             spec,
             view,
             max_episode_steps=max_episode_steps,
             num_envs=num_envs,
+            memory_mb=memory_mb,
             learn_every=learn_every,
             recent=RECENT,
             key=jax.random.key(seed),
         )
-        for recorder in self.driver.recorders:
-            recorder.remedy = (
-                f"make the wrapper with max_episode_steps={2 * max_episode_steps}, or whatever the "
-                "longest episode is"
-            )
         self.running = np.zeros(num_envs, bool)
         self._first = np.zeros(num_envs, bool)
         self._state = np.zeros((num_envs, *observed.shape), observed.dtype)

@@ -38,7 +38,9 @@ class Advance(CreditMethod):
     uses: ClassVar[frozenset[Need]] = frozenset({Need.ACTIONS})
     conserves: ClassVar[bool] = True
 
-    replay: Replay = dataclasses.field(default=Replay(updates_per_episode=2.0))
+    replay: Replay = dataclasses.field(
+        default=Replay(updates_per_episode=2.0, warmup=16, same_age=True)
+    )
     """The episodes that it learns from."""
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
     """From observations to features."""
@@ -79,9 +81,9 @@ class Advance(CreditMethod):
         time = steps // state.stride
         action = None if segment.action is None else jnp.asarray(segment.action)
         prediction = state.model(jnp.asarray(segment.observation), action, time)
-        c, foreseen = state.trusted(prediction)
+        c, u, foreseen = state.trusted(prediction)
         # A transition that was trained on stands for those that were left out.
-        paid = foreseen + (c + state.share(time)) / state.stride
+        paid = foreseen + (c + u + state.share(time)) / state.stride
         return Assignment(reward=paid), steps[-1]
 
     def explain(self, state: AdvanceState, episodes: EpisodeBatch) -> Explanation:
@@ -89,15 +91,16 @@ class Advance(CreditMethod):
         states, batch = episodes.observation.shape[:2]
         time = jnp.broadcast_to(jnp.arange(states, dtype=jnp.int32)[:, None], (states, batch))
         prediction = state.model(episodes.observation, episodes.action, time)
-        c, foreseen = state.trusted(prediction)
+        c, u, foreseen = state.trusted(prediction)
         start, end = jnp.zeros((1, batch)), jnp.full((1, batch), jnp.nan)
 
         def arriving(x: Array) -> Array:
             return jnp.concatenate([start, x])
 
         terms = {
-            "credit": Term(arriving(c + foreseen + state.share(time)), "paid in advance"),
+            "credit": Term(arriving(c + u + foreseen + state.share(time)), "paid in advance"),
             "c": Term(arriving(c), "contribution c"),
+            "u": Term(arriving(u), "contribution u of the action"),
             "foreseen": Term(arriving(foreseen), "gain of the forecast"),
             "forecast": Term(state.scale * prediction.forecast, "forecast of explained rewards"),
             "b": Term(
@@ -108,5 +111,10 @@ class Advance(CreditMethod):
 
     def report(self, state: AdvanceState) -> Metrics:
         """How far each potential is trusted, and what is usually left for the end."""
-        c, forecast = state.trust
-        return {"trust": c, "trust_forecast": forecast, "at_end": state.at_end}
+        c, u, forecast = state.trust
+        return {
+            "trust": c,
+            "trust_action": u,
+            "trust_forecast": forecast,
+            "at_end": state.at_end,
+        }

@@ -24,28 +24,31 @@ class Prediction(eqx.Module):
     """What the model says about T transitions between T + 1 states, in standardised rewards.
 
     Attributes:
-      c: what each transition contributes to rewards that its later states do not explain.
+      c: what arriving in each state contributes to rewards that later states do not explain.
+      u: what each action contributes beside that.
       b: the reward of each transition, as far as its source state and action tell.
       variance: of what is left to come after each source state, once c has been counted.
       forecast: in each state, the sum of the b that are still to come.
     """
 
     c: Float[Array, "time batch"]
+    u: Float[Array, "time batch"]
     b: Float[Array, "time batch"]
     variance: Float[Array, "time batch"]
     forecast: Float[Array, "states batch"]
 
 
 class AdvanceModel(eqx.Module):
-    """c on an encoder of its own; b, the variance and the forecast share another.
+    """c and u on one encoder; b, the variance and the forecast share another.
 
     So that c, fitting noise where the past has nothing to explain, leaves the others alone.
 
     Attributes:
-      past: observation to features, for c.
+      past: observation to features, for c and u.
       current: observation to features, for all else.
       actions: actions to features.
-      c: source, destination and action to the contribution of a transition.
+      c: destination to the contribution of a state, c(s) of the paper.
+      u: source and action to what c leaves: causes that no state shows.
       b: source, action and time to the expected reward.
       variance: state and time to the variance of what is left, before a softplus.
       forecast: state and time to the expected sum of later b.
@@ -55,6 +58,7 @@ class AdvanceModel(eqx.Module):
     current: Encoder
     actions: ActionFeatures
     c: Mlp
+    u: Mlp
     b: Mlp
     variance: Mlp
     forecast: Mlp
@@ -67,15 +71,16 @@ class AdvanceModel(eqx.Module):
         Args:
           spec: of the episodes.
           encoder: sizes of the encoders.
-          head_sizes: hidden units of c, b, the variance and the forecast.
+          head_sizes: hidden units of c, u, b, the variance and the forecast.
           key: consumed here.
         """
-        past_key, current_key, c_key, b_key, v_key, f_key = jax.random.split(key, 6)
+        past_key, current_key, c_key, u_key, b_key, v_key, f_key = jax.random.split(key, 7)
         self.past, size = make_encoder(spec, encoder, key=past_key)
         self.current, _ = make_encoder(spec, encoder, key=current_key)
         self.actions = ActionFeatures(spec)
         timed = size + clock_size(LONGEST)
-        self.c = _silent(Mlp(2 * size + self.actions.size, head_sizes, key=c_key))
+        self.c = _silent(Mlp(size, head_sizes, key=c_key))
+        self.u = _silent(Mlp(size + self.actions.size, head_sizes, key=u_key))
         self.b = _silent(Mlp(timed + self.actions.size, head_sizes, key=b_key))
         self.variance = _silent(Mlp(timed, head_sizes, key=v_key))
         self.forecast = _silent(Mlp(timed, head_sizes, key=f_key))
@@ -94,14 +99,14 @@ class AdvanceModel(eqx.Module):
           time: how long the episode of each state has lasted.
         """
         past, current = self.past(observation), self.current(observation)
-        source, destination = past[:-1], past[1:]
-        did = self.actions(action, source)
+        did = self.actions(action, past[:-1])
         timed = jnp.concatenate([current, time_features(time, LONGEST)], axis=-1)
         doing = jnp.concatenate([timed[:-1], did], axis=-1)
         # What the variance learns is no reason to change the features.
         variance = jax.nn.softplus(self.variance(jax.lax.stop_gradient(timed[:-1])) + SOFTPLUS_ONE)
         return Prediction(
-            c=self.c(jnp.concatenate([source, destination, did], axis=-1)),
+            c=self.c(past[1:]),
+            u=self.u(jnp.concatenate([past[:-1], did], axis=-1)),
             b=self.b(doing),
             variance=jnp.maximum(variance, LEAST_VARIANCE),
             forecast=self.forecast(timed),

@@ -1,10 +1,12 @@
 """What the method of advances has learned, and the two things that change it."""
 
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -17,6 +19,9 @@ from synthetic_returns.utils.averages import explained_variance, masked_mean
 __all__ = ["AdvanceState", "examine", "train"]
 
 RATE = 0.02  # of the running averages, per update or examination
+LEAST_SPREAD = 1e-3  # of the mean square of returns
+WEIGHT_DECAY = 1.0  # times the step size
+TIMES = 2048  # steps of an episode that are told apart
 WINDOW = 128  # episodes that say what is usual now; the policy changes
 
 
@@ -27,9 +32,9 @@ class AdvanceState(eqx.Module):
       model: c, b and the forecast.
       optimizer: Adam's state.
       variance: running variance of the return to come; its root is the model's unit of reward.
-      c_mean: running mean of c, which counts as no contribution.
-      usual: by time step, the running means of the gains of the two potentials, and of the
-        outcomes that these are compared with.
+      mean: running means of c and u, which count as no contribution.
+      usual: by time step, the running means of the gains of the potentials, and of the outcomes
+        that these are compared with.
       times: how many episodes lasted so long, at most ``WINDOW``.
       evidence: for each potential, running means of gain * outcome and of gain squared, on
         episodes before they were trained on; their ratio is the trust.
@@ -44,11 +49,11 @@ class AdvanceState(eqx.Module):
     model: AdvanceModel
     optimizer: optax.OptState
     variance: Float[Array, ""]
-    c_mean: Float[Array, ""]
-    usual: Float[Array, "4 steps"]
+    mean: Float[Array, "2"]
+    usual: Float[Array, "6 steps"]
     times: Float[Array, "steps"]
-    evidence: Float[Array, "2 2"]
-    at_stake: Float[Array, "2"]
+    evidence: Float[Array, "3 2"]
+    at_stake: Float[Array, "3"]
     at_end: Float[Array, ""]
     length: Float[Array, ""]
     updates: Int[Array, ""]
@@ -66,13 +71,13 @@ class AdvanceState(eqx.Module):
         """
         return cls(
             model=model,
-            optimizer=steady_adam(learning_rate).init(eqx.filter(model, eqx.is_array)),
+            optimizer=_optimizer(learning_rate).init(eqx.filter(model, eqx.is_array)),
             variance=jnp.ones(()),
-            c_mean=jnp.zeros(()),
-            usual=jnp.zeros((4, spec.max_steps)),
-            times=jnp.zeros(spec.max_steps),
-            evidence=jnp.zeros((2, 2)),
-            at_stake=jnp.zeros(2),
+            mean=jnp.zeros(2),
+            usual=jnp.zeros((6, TIMES)),
+            times=jnp.zeros(TIMES),
+            evidence=jnp.zeros((3, 2)),
+            at_stake=jnp.zeros(3),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
             updates=jnp.zeros((), jnp.int32),
@@ -86,8 +91,8 @@ class AdvanceState(eqx.Module):
         return jnp.sqrt(jnp.maximum(self.variance, 1e-12))
 
     @property
-    def trust(self) -> Float[Array, "2"]:
-        """For c and for the forecast: the share of what they pay that comes true, in [0, 1].
+    def trust(self) -> Float[Array, "3"]:
+        """For c, u and the forecast: the share of what they pay that comes true, in [0, 1].
 
         It is the slope of what came on what was paid, over single steps. Noise in a prediction
         adds to its gains and not to what comes, so that it lowers the trust, however much else is
@@ -96,14 +101,16 @@ class AdvanceState(eqx.Module):
         gains = jnp.maximum(self.evidence[:, 1], 1e-12)
         return jnp.clip(self.evidence[:, 0] / gains, 0, 1)
 
-    def gains(self, prediction: Prediction) -> Float[Array, "2 time batch"]:
-        """What each transition adds to the two potentials, in units of reward."""
+    def gains(self, prediction: Prediction) -> Float[Array, "3 time batch"]:
+        """What each transition adds to the potentials, in units of reward."""
+        c_mean, u_mean = self.mean
         forecast = prediction.forecast
-        gains = jnp.stack([prediction.c - self.c_mean, forecast[1:] - forecast[:-1]])
-        return self.scale * gains
+        return self.scale * jnp.stack(
+            [prediction.c - c_mean, prediction.u - u_mean, forecast[1:] - forecast[:-1]]
+        )
 
-    def trusted(self, prediction: Prediction) -> Float[Array, "2 time batch"]:
-        """The gains of both potentials, each as far as it is trusted."""
+    def trusted(self, prediction: Prediction) -> Float[Array, "3 time batch"]:
+        """The gains of all potentials, each as far as it is trusted."""
         return self.trust[:, None, None] * self.gains(prediction)
 
     def share(self, time: Int[Array, "states batch"]) -> Float[Array, "time batch"]:
@@ -128,6 +135,8 @@ def train(
     track = functools.partial(_track, count=state.updates)
     to_come = _to_come(episodes.reward)
     spread = masked_mean(jnp.square(to_come - masked_mean(to_come, valid)), valid)
+    # Returns that hardly differ are no unit: rewards would be millions of it.
+    spread = jnp.maximum(spread, LEAST_SPREAD * masked_mean(jnp.square(to_come), valid))
     variance = track(state.variance, spread)
     state = eqx.tree_at(lambda s: s.variance, state, variance)
     r = episodes.reward / state.scale
@@ -140,43 +149,54 @@ def train(
         b = jnp.where(valid, jax.lax.stop_gradient(prediction.b), 0)
 
         # What it leaves is the doing of the past: at every point of an episode, the sum of c over
-        # the transitions so far is to be what is left to come, the surer points first.
-        left_to_come = _to_come(jnp.where(valid, r - b, 0))
-        c_mean = masked_mean(prediction.c, valid)
-        c = jnp.where(valid, prediction.c - c_mean, 0)
-        c_sum_tm1 = jnp.cumsum(c, axis=0) - c
-        error = jnp.square(left_to_come - c_sum_tm1)
-        sure = 1 / jax.lax.stop_gradient(prediction.variance)
-        c_loss = masked_mean(sure * error, valid)
+        # the states so far is to be what is left to come. Episodes are compared with others of
+        # about the same age: that those of a better policy end better is not what a state did.
+        apart = functools.partial(_apart, valid=valid)
+        left_to_come = apart(_to_come(jnp.where(valid, r - b, 0)))
+        c_sum_tm1, c_mean = _sum_before(prediction.c, valid)
+        error = left_to_come - apart(c_sum_tm1)
+        # Errors at successive points are of the same future, so the surest count all the more.
+        sure = jax.lax.stop_gradient(prediction.variance) ** -2
+        sure = sure / masked_mean(sure, valid)
+        c_loss = masked_mean(sure * jnp.square(error), valid)
+        square = jax.lax.stop_gradient(jnp.square(error))
         variance_loss = masked_mean(
-            jnp.log(prediction.variance) + jax.lax.stop_gradient(error) / prediction.variance, valid
+            jnp.log(prediction.variance) + square / prediction.variance, valid
         )
+
+        # What no state shows may be seen in what was done.
+        u_sum_tm1, u_mean = _sum_before(prediction.u, valid)
+        left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1)
+        u_loss = masked_mean(sure * jnp.square(left_by_c), valid)
 
         # What b is going to explain can be foretold from here.
         b_to_come = _to_come(b)
         forecast = prediction.forecast[:-1]
         forecast_loss = masked_mean(jnp.square(b_to_come - forecast), valid)
 
-        total = b_loss + c_loss + variance_loss + forecast_loss
-        total += jnp.square(c_mean)  # else nothing keeps the mean of c in place
+        mean = jnp.stack([c_mean, u_mean])
+        total = b_loss + c_loss + u_loss + variance_loss + forecast_loss
+        total += jnp.sum(jnp.square(mean))  # else nothing keeps the means in place
         metrics = {
             "explained_by_baseline": explained_variance(r, prediction.b, valid),
-            "explained_by_past": explained_variance(left_to_come, c_sum_tm1, valid),
+            "explained_by_past": explained_variance(left_to_come, apart(c_sum_tm1), valid),
             "explained_by_forecast": explained_variance(b_to_come, forecast, valid),
-            "contribution_std": state.scale * jnp.sqrt(masked_mean(jnp.square(c), valid)),
+            "contribution_std": state.scale
+            * jnp.sqrt(masked_mean(jnp.square(prediction.c - c_mean), valid)),
         }
-        return total, (c_mean, metrics)
+        return total, (mean, metrics)
 
-    grads, (c_mean, metrics) = eqx.filter_grad(loss, has_aux=True)(state.model)
-    updates, optimizer = steady_adam(learning_rate).update(grads, state.optimizer)
+    grads, (mean, metrics) = eqx.filter_grad(loss, has_aux=True)(state.model)
+    parameters = eqx.filter(state.model, eqx.is_array)
+    updates, optimizer = _optimizer(learning_rate).update(grads, state.optimizer, parameters)
     return (
         eqx.tree_at(
-            lambda s: (s.model, s.optimizer, s.c_mean, s.updates),
+            lambda s: (s.model, s.optimizer, s.mean, s.updates),
             state,
             (
                 eqx.apply_updates(state.model, updates),
                 optimizer,
-                track(state.c_mean, c_mean),
+                track(state.mean, mean),
                 state.updates + 1,
             ),
         ),
@@ -193,18 +213,19 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     reward = jnp.where(valid, episodes.reward, 0)
     left = jnp.where(valid, reward - state.scale * prediction.b, 0)
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
-    outcomes = jnp.stack([_to_come(x) - x for x in (left, reward)])
+    outcomes = jnp.stack([_to_come(x) - x for x in (left, left, reward)])
     outcomes = jnp.where(goes_on[None], outcomes, 0)
 
     # What is usual at a time says nothing about what was done.
-    lasted = jnp.sum(goes_on, axis=1, dtype=jnp.float32)
-    here = len(lasted)
-    times = jnp.minimum(state.times[:here] + lasted, WINDOW)
+    time = np.minimum(np.arange(len(valid)), TIMES - 1)
+    by_time = functools.partial(jax.ops.segment_sum, segment_ids=time, num_segments=TIMES)
+    lasted = by_time(jnp.sum(goes_on, axis=1, dtype=jnp.float32))
+    times = jnp.minimum(state.times + lasted, WINDOW)
     seen = jnp.concatenate([gains, outcomes])
-    mean = jnp.sum(seen, axis=2) / jnp.maximum(lasted, 1)[None]
+    mean = by_time(jnp.sum(seen, axis=2).T).T / jnp.maximum(lasted, 1)[None]
     rate = jnp.minimum(lasted / jnp.maximum(times, 1), 1)[None]
-    usual = state.usual[:, :here] + rate * (mean - state.usual[:, :here])
-    gains, outcomes = jnp.split(jnp.where(goes_on[None], seen - usual[:, :, None], 0), 2)
+    usual = state.usual + rate * (mean - state.usual)
+    gains, outcomes = jnp.split(jnp.where(goes_on[None], seen - usual[:, time, None], 0), 2)
 
     steps = jnp.maximum(jnp.sum(goes_on, dtype=jnp.float32), 1)
     products = jnp.stack([gains * outcomes, jnp.square(gains)], axis=1)
@@ -224,8 +245,8 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
         lambda s: (s.usual, s.times, s.evidence, s.at_stake, s.examined),
         state,
         (
-            state.usual.at[:, :here].set(usual),
-            state.times.at[:here].set(times),
+            usual,
+            times,
             evidence,
             usually,
             state.examined + began.astype(jnp.int32),
@@ -246,6 +267,37 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
             state.length + rate * (length - state.length),
         ),
     )
+
+
+def _optimizer(learning_rate: float) -> optax.GradientTransformation:
+    """Adam, with weights that decay: what few episodes say once is not learned by heart."""
+    decay = optax.add_decayed_weights(-learning_rate * WEIGHT_DECAY, mask=_weights)
+    return optax.chain(steady_adam(learning_rate), decay)
+
+
+def _weights(model: Any) -> Any:
+    """Which arrays of a model are weights, and not biases or constants."""
+    return jax.tree_util.tree_map_with_path(
+        lambda path, _: getattr(path[-1], "name", None) == "weight", model
+    )
+
+
+def _sum_before(
+    c: Float[Array, "time batch"], valid: Bool[Array, "time batch"]
+) -> tuple[Float[Array, "time batch"], Float[Array, ""]]:
+    """The sum over the transitions before each, less the mean; and the mean."""
+    mean = masked_mean(c, valid)
+    c = jnp.where(valid, c - mean, 0)
+    return jnp.cumsum(c, axis=0) - c, mean
+
+
+def _apart(
+    x: Float[Array, "time batch"], valid: Bool[Array, "time batch"]
+) -> Float[Array, "time batch"]:
+    """What sets each episode apart from the others of the batch that last so long."""
+    count = jnp.maximum(jnp.sum(valid, axis=1, keepdims=True, dtype=jnp.float32), 1)
+    mean = jnp.sum(jnp.where(valid, x, 0), axis=1, keepdims=True) / count
+    return jnp.where(valid, x - mean, 0)
 
 
 def _time(episodes: EpisodeBatch) -> Int[Array, "states batch"]:

@@ -10,8 +10,10 @@ from synthetic_returns.credit.data.episode import Episode, EpisodeBatch
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.buckets import bucket
 
-__all__ = ["EpisodeBuffer", "padded"]
+__all__ = ["OF_EPISODES", "EpisodeBuffer", "longer", "padded"]
 
+PEERS = 4  # episodes of the same age for each one that is drawn
+OF_EPISODES = ("length", "number", "seen")  # what is known of whole episodes
 ALWAYS = ("observation", "reward", "discount")
 
 
@@ -25,7 +27,13 @@ class EpisodeBuffer:
     buffer would say what mistakes cost, and the model would drift.
     """
 
-    def __init__(self, spec: EpisodeSpec, slots: int, fields: Sequence[str] = ()):
+    def __init__(
+        self,
+        spec: EpisodeSpec,
+        slots: int,
+        fields: Sequence[str] = (),
+        max_steps: int | None = None,
+    ):
         """Reserves the memory; pages that no episode touches cost nothing.
 
         Args:
@@ -33,16 +41,19 @@ class EpisodeBuffer:
           slots: how many are kept, at least 2.
           fields: what is kept of them beside observations, rewards and discounts: ``action``,
             ``log_prob``, ``value``.
+          max_steps: how long an episode may be; as long as expected unless given.
         """
         if slots < 2:
             raise ValueError(
                 f"slots is {slots}; the buffer needs at least 2, one for the newest episode and "
                 "one for an older one."
             )
-        steps = (slots, spec.max_steps)
+        self.spec, self.fields = spec, fields
+        longest = max_steps or spec.max_steps
+        steps = (slots, longest)
         self.arrays: dict[str, np.ndarray] = {
             "observation": np.zeros(
-                (slots, spec.max_steps + 1, *spec.observation_shape), spec.observation_dtype
+                (slots, longest + 1, *spec.observation_shape), spec.observation_dtype
             ),
             "reward": np.zeros(steps, np.float32),
             "discount": np.zeros(steps, np.float32),
@@ -53,6 +64,7 @@ class EpisodeBuffer:
                 shape, dtype = (*steps, *spec.action_shape), spec.action_dtype
             self.arrays[name] = np.zeros(shape, dtype)
         self.length = np.zeros(slots, np.int32)
+        self.number = np.zeros(slots, np.int64)
         self.seen = np.zeros((), np.int64)
 
     @property
@@ -87,11 +99,57 @@ class EpisodeBuffer:
             elif rng.random() < archive / (archived * math.log(archived + 1)):
                 self._copy(slot, queue + int(rng.integers(archive)))
         self._write(slot, episode)
+        self.number[slot] = self.seen
         self.seen = self.seen + 1
 
-    def sample(self, size: int, rng: np.random.Generator) -> EpisodeBatch:
-        """Draws episodes, padded to the longest of them, rounded up to one of few lengths."""
-        slots = rng.choice(np.flatnonzero(self.length), size)
+    def resize(self, max_steps: int, slots: int, rng: np.random.Generator) -> None:
+        """Makes room for longer episodes, or for more or fewer of them.
+
+        The newest are kept, and a fair sample of all others.
+
+        Args:
+          max_steps: how long an episode may be from now on.
+          slots: how many fit from now on.
+          rng: draws the sample.
+        """
+        queue, archive = slots // 2, slots - slots // 2
+        held = np.flatnonzero(self.length)
+        new = self.number[held] >= self.seen - queue
+        newest, others = held[new], held[~new]
+        if len(others) > archive:
+            others = rng.choice(others, archive, replace=False)
+        # Where ``add`` expects them: the newest in turn, the others from the first place on.
+        kept = np.concatenate([newest, others])
+        places = np.concatenate([self.number[newest] % queue, queue + np.arange(len(others))])
+        for name, array in self.arrays.items():
+            moved = np.zeros((slots, *array.shape[1:]), array.dtype)
+            moved[places] = array[kept]
+            self.arrays[name] = longer(moved, max_steps + (name == "observation"))
+        for name in ("length", "number"):
+            array = getattr(self, name)
+            moved = np.zeros(slots, array.dtype)
+            moved[places] = array[kept]
+            setattr(self, name, moved)
+
+    def sample(
+        self, size: int, rng: np.random.Generator, *, same_age: bool = False
+    ) -> EpisodeBatch:
+        """Draws episodes, padded to the longest of them, rounded up to one of few lengths.
+
+        Args:
+          size: how many.
+          rng: draws them.
+          same_age: take episodes that were added at about the same time, which one policy, or
+            nearly one, has played.
+        """
+        held = np.flatnonzero(self.length)
+        if same_age:
+            held = held[np.argsort(self.number[held])]
+            width = min(PEERS * size, len(held))
+            # The oldest and the newest would be drawn too rarely if all of a window had to exist.
+            start = rng.integers(-width // 2, len(held) - width // 2)
+            held = held[np.clip(start, 0, len(held) - width) :][:width]
+        slots = rng.choice(held, size)
         length = self.length[slots]
         longest = bucket(int(length.max()), self.max_steps)
         fields = {
@@ -99,6 +157,16 @@ class EpisodeBuffer:
             for name, array in self.arrays.items()
         }
         return EpisodeBatch(length=jnp.asarray(length), **fields)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """All of it, in the arrays that are written to from now on."""
+        return self.arrays | {name: getattr(self, name) for name in OF_EPISODES}
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        """Goes on from a snapshot."""
+        self.arrays = {name: x for name, x in snapshot.items() if name not in OF_EPISODES}
+        for name in OF_EPISODES:
+            setattr(self, name, snapshot[name])
 
     def _write(self, slot: int, episode: Episode) -> None:
         steps = len(episode)
@@ -110,8 +178,15 @@ class EpisodeBuffer:
         self.length[slot] = steps
 
     def _copy(self, source: int, target: int) -> None:
-        for array in (*self.arrays.values(), self.length):
+        for array in (*self.arrays.values(), self.length, self.number):
             array[target] = array[source]
+
+
+def longer(array: np.ndarray, steps: int) -> np.ndarray:
+    """The same rows with more room, up to so many steps, behind what is there."""
+    grown = np.zeros((len(array), steps, *array.shape[2:]), array.dtype)
+    grown[:, : array.shape[1]] = array
+    return grown
 
 
 def padded(episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = ()) -> EpisodeBatch:

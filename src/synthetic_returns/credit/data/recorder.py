@@ -1,10 +1,11 @@
 """Running episodes: recorded step by step from a stream, handed over when they end."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from synthetic_returns.credit.data.buffer import longer
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
@@ -13,7 +14,6 @@ from synthetic_returns.utils.checks import check_positive
 __all__ = ["Ended", "EpisodeRecorder"]
 
 UNSEEN = -1  # the length of a running episode whose beginning is not known
-REMEDY = "raise the task's max_episode_steps"
 OPTIONAL = ("action", "log_prob", "value")
 
 
@@ -40,7 +40,14 @@ class EpisodeRecorder:
     episode whose first step was not seen is left out.
     """
 
-    def __init__(self, spec: EpisodeSpec, view: View, num_envs: int, max_episode_steps: int):
+    def __init__(
+        self,
+        spec: EpisodeSpec,
+        view: View,
+        num_envs: int,
+        max_episode_steps: int,
+        check_growth: Callable[[int], object] | None = None,
+    ):
         """Allocates room for the running episodes.
 
         Args:
@@ -48,10 +55,12 @@ class EpisodeRecorder:
           view: what is kept of them.
           num_envs: number of environments.
           max_episode_steps: the largest number of steps in an episode, before it is thinned.
+          check_growth: makes room for longer ones, if so many states are fine by it; without it a
+            longer one is an error.
         """
         check_positive("max_episode_steps", max_episode_steps)
-        self.remedy = REMEDY
         self._max_episode_steps, self._view = max_episode_steps, view
+        self._check_growth = check_growth
         steps = (num_envs, spec.max_steps)
         self._arrays: dict[str, np.ndarray] = {
             "observation": np.zeros(
@@ -116,10 +125,7 @@ class EpisodeRecorder:
         """Adds a state of each row, what was done there, and what came of it."""
         length = self.length[rows]
         if np.any(length >= self._max_episode_steps):
-            raise ValueError(
-                f"an episode is longer than {self._max_episode_steps} steps, the most that there "
-                f"is room for; {self.remedy}."
-            )
+            self._grow()
         self.length[rows] += 1
         if self._view.stride == 1:
             for name, x in (of_steps | of_states).items():
@@ -133,6 +139,20 @@ class EpisodeRecorder:
         self._arrays["reward"][rows, index] = np.where(kept, 0, so_far) + of_steps["reward"]
         so_far = self._arrays["discount"][rows, index]
         self._arrays["discount"][rows, index] = np.where(kept, 1, so_far) * of_steps["discount"]
+
+    def _grow(self) -> None:
+        """Doubles the room for each episode."""
+        if self._check_growth is None:
+            raise ValueError(
+                f"an episode is longer than {self._max_episode_steps} steps, the most that there "
+                "is room for; raise the task's max_episode_steps."
+            )
+        self._max_episode_steps *= 2
+        steps = self._view.kept(self._max_episode_steps)
+        self._check_growth(steps)
+        for name, array in self._arrays.items():
+            if name != "length":
+                self._arrays[name] = longer(array, steps + (name == "observation"))
 
     def _finish(self, row: Any, terminal: np.ndarray | np.generic) -> Episode:
         """The episode of a row; the next one starts from nothing."""

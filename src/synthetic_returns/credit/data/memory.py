@@ -1,0 +1,31 @@
+"""The bound of the memory that episodes take."""
+
+import math
+
+import numpy as np
+
+from synthetic_returns.credit.spec import EpisodeSpec
+
+__all__ = ["slots_that_fit"]
+
+FEWEST = 16  # episodes; a regression on fewer is not worth its cost
+
+
+def slots_that_fit(
+    memory_mb: float, slots: int, num_envs: int, spec: EpisodeSpec, max_steps: int
+) -> int:
+    """How many episodes of up to so many states fit beside the running ones, at most ``slots``."""
+    state_bytes = math.prod(spec.observation_shape) * np.dtype(spec.observation_dtype).itemsize
+    step_bytes = state_bytes + 8  # and a reward and a discount
+    if spec.action_dtype is not None:
+        step_bytes += math.prod(spec.action_shape) * np.dtype(spec.action_dtype).itemsize
+    episode_mb = (max_steps * step_bytes + state_bytes) / 1e6  # and the terminal state
+    fitting = int(memory_mb / episode_mb) - num_envs  # every running episode takes one too
+    if fitting < min(FEWEST, slots):
+        raise ValueError(
+            f"memory_mb is {memory_mb:g}; {num_envs} running episodes and {FEWEST} finished ones "
+            f"of up to {max_steps} states may take {(num_envs + FEWEST) * episode_mb:.0f} MB: "
+            "raise memory_mb, end episodes earlier, or make observations smaller with "
+            "observation_fn or a view."
+        )
+    return min(slots, fitting)

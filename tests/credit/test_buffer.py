@@ -5,7 +5,6 @@ import pytest
 
 from synthetic_returns.credit.data.buffer import EpisodeBuffer
 from synthetic_returns.credit.data.episode import Episode
-from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.buckets import bucket
 
@@ -138,12 +137,3 @@ def test_a_buffer_can_be_resized(slots, number):
         assert n in queue
         assert len({*archive}) == len(archive)
         assert not {*archive} & {*queue}
-
-
-def test_updates_become_rarer_after_so_many_episodes():
-    replay = Replay(updates_per_episode=2.0, full_rate=100)
-    assert replay.updates(100) == 200
-    assert replay.updates(400) == pytest.approx(600)
-    rate = replay.updates(10_001) - replay.updates(10_000)
-    assert rate == pytest.approx(0.2, rel=1e-3)
-    assert Replay(updates_per_episode=2.0).updates(10_000) == 20_000

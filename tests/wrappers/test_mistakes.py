@@ -39,7 +39,7 @@ def planned(plan=((3, False),), **settings):
             "max_episode_steps is 0; it must be a whole number of at least 1",
         ),
         ({"learn_every": 0}, "learn_every is 0"),
-        ({"memory_mb": 1e-6}, "memory_mb is 1e-06; .* raise memory_mb, lower max_episode"),
+        ({"memory_mb": 1e-6}, "memory_mb is 1e-06; .* raise memory_mb, end episodes"),
         ({"autoreset_mode": "sometimes"}, "autoreset mode is 'sometimes'.*pass autoreset_mode="),
         (
             {"observation_fn": lambda observation: np.zeros((4, 2))},
@@ -94,9 +94,13 @@ def test_an_environment_that_does_not_say_how_it_resets():
 def test_an_episode_longer_than_memory_allows():
     env = planned([(600, False)], method=Known(), memory_mb=0.005)
     env.reset()
-    with pytest.raises(ValueError, match=r"memory_mb is 0.005; .* raise memory_mb"):
+
+    def play() -> None:
         for _ in range(600):
             env.step(np.zeros(1, int))
+
+    with pytest.raises(ValueError, match=r"memory_mb is 0.005; .* raise memory_mb"):
+        play()
 
 
 def test_a_step_before_a_reset():

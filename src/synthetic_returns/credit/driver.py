@@ -17,8 +17,8 @@ from jaxtyping import Array, Float
 
 from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
 from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
-from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.data.memory import slots_that_fit
+from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.hindsight import Hindsight
@@ -172,8 +172,8 @@ class CreditDriver(Generic[Item]):
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
         if not episodes:
             return
-        before, replay = int(self.buffer.seen), self._replay
-        rng = np.random.default_rng([self.seed, before])
+        replay = self._replay
+        rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
         self.make_room(max(map(len, episodes)), rng)
         max_steps = self.buffer.max_steps
         together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
@@ -183,7 +183,7 @@ class CreditDriver(Generic[Item]):
         for episode in episodes:
             self.buffer.add(episode, rng)
         if len(self.buffer) >= min(replay.warmup, self.buffer.slots):
-            self.updates_owed += replay.updates(before + len(episodes)) - replay.updates(before)
+            self.updates_owed += replay.updates_per_episode * len(episodes)
         while self.updates_owed >= 1:
             self.updates_owed -= 1
             batch = self.buffer.sample(replay.batch_size, rng, same_age=replay.same_age)

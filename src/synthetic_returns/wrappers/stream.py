@@ -14,7 +14,7 @@ from jaxtyping import Array
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.method import Assigner, CreditMethod, Gives, Need
+from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.registry import AnyMethod, find_method
 from synthetic_returns.credit.reward_mix import RewardMix
 from synthetic_returns.credit.saved import load_driver, save_driver

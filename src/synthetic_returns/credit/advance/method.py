@@ -24,12 +24,13 @@ __all__ = ["Advance"]
 class Advance(CreditMethod):
     """Pays what is foreseen at once, and takes it back when it comes.
 
-    Two potentials are learned by regression on whole episodes. The sum of c over the transitions
-    so far is what the past contributes to rewards that are not explained where they are paid: the
-    paper's synthetic return, in the multi-stage form of its supplement. The forecast is the sum of
-    the rewards that will be explained where they are paid. A transition earns what it adds to
-    both, each as far as its gains came true on new episodes. At the end of an episode all of it is
-    settled, so that every episode is paid its true return, whatever the model says.
+    Three potentials are learned by regression on whole episodes. The sum of c over the states so
+    far is what the past contributes to rewards that are not explained where they are paid: the
+    paper's synthetic return, in the multi-stage form of its supplement. The sum of u is the same
+    for what was done, where no state shows it. The forecast is the sum of the rewards that will be
+    explained where they are paid. A transition earns what it adds to each, as far as its gains
+    came true on new episodes. At the end of an episode all of it is settled, so that every episode
+    is paid its true return, whatever the model says.
     """
 
     name: ClassVar[str] = "advance"
@@ -87,7 +88,7 @@ class Advance(CreditMethod):
         return Assignment(reward=paid), steps[-1]
 
     def explain(self, state: AdvanceState, episodes: EpisodeBatch) -> Explanation:
-        """The credit, the two gains that it is made of, the baseline and the forecast."""
+        """The credit, the gains that it is made of, the baseline and the forecast."""
         states, batch = episodes.observation.shape[:2]
         time = jnp.broadcast_to(jnp.arange(states, dtype=jnp.int32)[:, None], (states, batch))
         prediction = state.model(episodes.observation, episodes.action, time)

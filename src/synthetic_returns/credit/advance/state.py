@@ -270,16 +270,23 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
 
 
 def _optimizer(learning_rate: float) -> optax.GradientTransformation:
-    """Adam, with weights that decay: what few episodes say once is not learned by heart."""
-    decay = optax.add_decayed_weights(-learning_rate * WEIGHT_DECAY, mask=_weights)
+    """Adam, with a decay of the weights behind c and u.
+
+    They have one return to explain by many contributions, and would else learn by heart the returns
+    of the episodes that they are trained on.
+    """
+    decay = optax.add_decayed_weights(-learning_rate * WEIGHT_DECAY, mask=_weights_of_past)
     return optax.chain(steady_adam(learning_rate), decay)
 
 
-def _weights(model: Any) -> Any:
-    """Which arrays of a model are weights, and not biases or constants."""
-    return jax.tree_util.tree_map_with_path(
-        lambda path, _: getattr(path[-1], "name", None) == "weight", model
-    )
+def _weights_of_past(model: Any) -> Any:
+    """Which arrays of a model are weights behind c and u, and not biases or constants."""
+
+    def decays(path: tuple[Any, ...], _: Any) -> bool:
+        names = [getattr(key, "name", None) for key in path]
+        return names[0] in ("past", "c", "u") and names[-1] == "weight"
+
+    return jax.tree_util.tree_map_with_path(decays, model)
 
 
 def _sum_before(

@@ -1,7 +1,6 @@
 """How a credit method learns from finished episodes: how many are kept, and how often it trains."""
 
 import dataclasses
-import math
 
 from synthetic_returns.utils.checks import check_positive
 
@@ -18,9 +17,6 @@ class Replay:
     """Episodes of one update."""
     updates_per_episode: float = 0.6
     """Updates for each finished episode."""
-    full_rate: int | None = None
-    """After so many episodes updates become rarer, as the inverse root of the episodes seen; None
-    keeps their rate."""
     same_age: bool = False
     """Draw the episodes of an update from about the same time, so that they differ by what happened
     in them, and not by the policy."""
@@ -41,12 +37,3 @@ class Replay:
             raise ValueError(
                 f"updates_per_episode is {self.updates_per_episode}; it must be 0 or more."
             )
-        if self.full_rate is not None:
-            check_positive("full_rate", self.full_rate)
-
-    def updates(self, episodes: int) -> float:
-        """How many updates so many episodes are worth."""
-        full = self.full_rate
-        if full is None or episodes <= full:
-            return self.updates_per_episode * episodes
-        return self.updates_per_episode * (2 * math.sqrt(full * episodes) - full)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns.credit.advance.method import Advance
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import CreditMethod, Gives, Need
 from synthetic_returns.credit.model import EpisodeCredit, Played
@@ -25,7 +26,10 @@ from tests.trees import arrays
 OURS = [find_method(name) for name in method_names()]
 LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
 # Small enough for a test; a method that is not listed is taken as it comes.
-SMALLER = {"episodic": dataclasses.replace(SMALL, replay=REPLAY)}
+SMALLER = {
+    "episodic": dataclasses.replace(SMALL, replay=REPLAY),
+    "advance": Advance(replay=dataclasses.replace(REPLAY, same_age=True)),
+}
 METHODS = [
     *(SMALLER.get(kind.name, kind()) for kind in LEARNED),
     *(k() for k in (Linear, Novelty, Uniform, Taken, *CONSERVING)),
@@ -138,7 +142,9 @@ def test_terminal_states_earn_nothing_but_pay_back_advances(method):
 @EACH
 def test_nothing_is_compiled_again_after_warm_up(method, monkeypatch):
     driver = make_driver(method)
-    credit_of(driver, 4)
+    for _ in range(3):  # until episodes of every length have been drawn
+        credit_of(driver, 4)
+        driver.forget(0)
     traced = []
     for name in ("learn", "examine", "assign"):
         function = getattr(type(method), name)
@@ -148,7 +154,6 @@ def test_nothing_is_compiled_again_after_warm_up(method, monkeypatch):
             return function(self, *args)
 
         monkeypatch.setattr(type(method), name, counted)
-    driver.forget(0)
     credit_of(driver, 4)
     assert not traced
 

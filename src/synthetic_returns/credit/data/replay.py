@@ -17,14 +17,14 @@ class Replay:
     """Episodes of one update."""
     updates_per_episode: float = 0.6
     """Updates for each finished episode."""
-    same_age: bool = False
-    """Draw the episodes of an update from about the same time, so that they differ by what happened
-    in them, and not by the policy."""
     warmup: int = 1
     """Episodes to gather before the first update."""
     save: bool = True
     """Keep the episodes in checkpoints, so that a resumed run goes on exactly. Without them a
     resumed run gathers new ones first; for observations too large to be saved every minute."""
+    same_age: bool = False
+    """Draw the episodes of an update from about the same time, so that they differ by what happened
+    in them, and not by the policy."""
 
     def __post_init__(self) -> None:
         check_positive("batch_size", self.batch_size)

@@ -16,16 +16,30 @@ from synthetic_returns.credit.model import EpisodeCredit, Played
 from synthetic_returns.credit.registry import find_method, method_names
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
+from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import StepType, TimeStep
 from tests.credit.known_contributions import KINDS, LENGTH, SMALL, TRUE, episode_of, make_episodes
 from tests.credit.methods import CONSERVING, REPLAY, Linear, Novelty, Taken, Uniform
 from tests.credit.test_recorder import LONGEST, make_stream, segments
 from tests.trees import arrays
 
+
+def small(name: str, **settings: Any) -> Any:
+    """A registered method with a small encoder and few episodes."""
+    encoder: Any = TorsoSettings(sizes=(16,))
+    return find_method(name)(encoder=encoder, replay=REPLAY, **settings)  # pyright: ignore
+
+
 OURS = [find_method(name) for name in method_names()]
 LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
 # Small enough for a test; a method that is not listed is taken as it comes.
-SMALLER = {"episodic": dataclasses.replace(SMALL, replay=REPLAY)}
+SMALLER: dict[str, CreditMethod] = {
+    "episodic": dataclasses.replace(SMALL, replay=REPLAY),
+    "rudder": small("rudder", lstm_size=8, gated=False),  # random returns are worth nothing to it
+    "decomposition": small("decomposition", head_sizes=(8,)),
+    "rrd": small("rrd", head_sizes=(8,), subsequence=3, unbiased=True),
+    "uniform": small("uniform", head_sizes=(8,)),
+}
 METHODS = [
     *(SMALLER.get(kind.name, kind()) for kind in LEARNED),
     *(k() for k in (Linear, Novelty, Uniform, Taken, *CONSERVING)),

@@ -28,7 +28,7 @@ class Rrd(Redistribution):
     summary: ClassVar[str] = "the same from random parts of episodes"
     reference: ClassVar[str] = "Ren et al. 2022"
 
-    subsequence: int = 32
+    subsequence: int = 16
     """Steps that are drawn from an episode, without replacement; all of a shorter one."""
     unbiased: bool = False
     """Subtract an estimate of the variance that drawing adds to the loss."""
@@ -38,8 +38,9 @@ class Rrd(Redistribution):
         check_positive("subsequence", self.subsequence)
         if self.unbiased and self.subsequence < 2:
             raise ValueError(
-                f"unbiased is True and subsequence is {self.subsequence}; the variance is estimated "
-                "from the steps that are drawn: draw at least 2, or set unbiased to False."
+                f"unbiased is True and subsequence is {self.subsequence}; the variance is "
+                "estimated from the steps that are drawn: draw at least 2, or set unbiased to "
+                "False."
             )
 
     def outcome(

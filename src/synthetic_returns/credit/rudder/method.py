@@ -76,13 +76,13 @@ class Rudder(CreditMethod):
         """Draws the parameters; refuses episodes that an LSTM cannot be trained on."""
         if spec.max_steps > self.longest:
             raise ValueError(
-                f"episodes have up to {spec.max_steps} steps and the LSTM of 'rudder' is trained on "
-                f"at most {self.longest}: raise its setting longest (--credit.longest), if memory "
-                "and time allow it, or choose a method without a recurrence."
+                f"episodes have up to {spec.max_steps} steps and the LSTM of 'rudder' is trained "
+                f"on at most {self.longest}: raise its setting longest (--credit.longest), if "
+                "memory and time allow it, or choose a method without a recurrence."
             )
         if spec.stride > 1:
             raise ValueError(
-                f"the view keeps every {spec.stride}th state and the LSTM of 'rudder' reads every "
+                f"the view keeps one state in {spec.stride} and the LSTM of 'rudder' reads every "
                 "one as it arrives: set the stride to 1 (--view.stride 1), or choose a method "
                 "without a recurrence."
             )

@@ -1,9 +1,10 @@
 """What RUDDER has learned, and the two things that change it."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.data.episode import EpisodeBatch
@@ -11,7 +12,7 @@ from synthetic_returns.credit.episodic.state import return_over
 from synthetic_returns.credit.rudder.model import Forecast, ReturnModel
 from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
 
-__all__ = ["RudderState", "examine", "forecast", "train"]
+__all__ = ["RudderState", "examine", "forecast", "losses", "targets", "train"]
 
 
 class RudderState(eqx.Module):
@@ -55,7 +56,7 @@ class RudderState(eqx.Module):
     @property
     def quality(self) -> Float[Array, ""]:
         """The share of the variance of new returns that is explained at the end, in [0, 1]."""
-        return jnp.clip(1 - self.missed / jnp.maximum(self.at_stake, 1e-12), 0, 1)
+        return jnp.clip((self.at_stake - self.missed) / jnp.maximum(self.at_stake, 1e-12), 0, 1)
 
 
 def forecast(model: ReturnModel, episodes: EpisodeBatch) -> tuple[Forecast, Forecast]:
@@ -67,6 +68,38 @@ def forecast(model: ReturnModel, episodes: EpisodeBatch) -> tuple[Forecast, Fore
     return before, after
 
 
+def targets(state: RudderState, episodes: EpisodeBatch, soon: int) -> Forecast:
+    """What the model should have said after every transition.
+
+    Args:
+      state: whose units rewards are measured in.
+      episodes: a batch of whole episodes.
+      soon: how many of the next rewards are predicted.
+    """
+    reward = episodes.reward / state.scale
+    whole = (jnp.sum(episodes.reward, axis=0) - state.mean) / state.scale
+    following = return_over(reward, soon)
+    return Forecast(
+        whole=jnp.broadcast_to(whole, reward.shape),
+        so_far=jnp.cumsum(reward, axis=0),
+        soon=jnp.concatenate([following[1:], jnp.zeros_like(following[:1])]),
+    )
+
+
+def losses(
+    said: Forecast, target: Forecast, episodes: EpisodeBatch
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """The main loss, and the sum of the auxiliary ones."""
+    valid = episodes.valid
+    errors = jax.tree.map(lambda x, y: jnp.square(x - y), target, said)
+    # The main task: the return, once the episode is over.
+    main = masked_mean(errors.whole, _ends(episodes))
+    # Continuous prediction: the same after every transition, so that it is known early; and the
+    # paper's two other tasks, which bring the gradients of single rewards.
+    auxiliary = sum(masked_mean(x, valid) for x in (errors.whole, errors.so_far, errors.soon))
+    return main, jnp.asarray(auxiliary)
+
+
 def train(
     state: RudderState,
     episodes: EpisodeBatch,
@@ -76,37 +109,23 @@ def train(
     auxiliary_steps: int,
 ) -> tuple[RudderState, dict[str, Float[Array, ""]]]:
     """One update on a batch of episodes."""
-    valid, ends = episodes.valid, _ends(episodes)
     returns = jnp.sum(episodes.reward, axis=0)
     mean = tracked(state.mean, jnp.mean(returns), state.updates)
-    spread = jnp.mean(jnp.square(returns - mean))
-    variance = tracked(state.variance, spread, state.updates)
+    variance = tracked(state.variance, jnp.mean(jnp.square(returns - mean)), state.updates)
     state = eqx.tree_at(lambda s: (s.mean, s.variance), state, (mean, variance))
-    whole = (returns - mean)[None] / state.scale
-    reward = episodes.reward / state.scale
-    so_far = jnp.cumsum(reward, axis=0)
-    soon = return_over(reward, auxiliary_steps)
-    soon = jnp.concatenate([soon[1:], jnp.zeros_like(soon[:1])])
+    target = targets(state, episodes, auxiliary_steps)
 
     def loss(model: ReturnModel):
-        _, after = forecast(model, episodes)
-        # The main task: the return, once the episode is over.
-        error = jnp.square(whole - after.whole)
-        total = main = masked_mean(error, ends)
-        # Continuous prediction: the same after every transition, so that it is known early; and
-        # the paper's two other tasks, which bring the gradients of single rewards.
-        total += auxiliary_cost * masked_mean(error, valid)
-        total += auxiliary_cost * masked_mean(jnp.square(so_far - after.so_far), valid)
-        total += auxiliary_cost * masked_mean(jnp.square(soon - after.soon), valid)
-        return total, (main, after.whole)
+        _, said = forecast(model, episodes)
+        main, auxiliary = losses(said, target, episodes)
+        return main + auxiliary_cost * auxiliary, (main, said)
 
-    grads, (main, predicted) = eqx.filter_grad(loss, has_aux=True)(state.model)
+    grads, (main, said) = eqx.filter_grad(loss, has_aux=True)(state.model)
     updates, optimizer = steady_adam(learning_rate).update(grads, state.optimizer)
-    everywhere = jnp.broadcast_to(whole, valid.shape)
     metrics = {
         "error": main,
-        "explained_return": explained_variance(everywhere, predicted, ends),
-        "explained_everywhere": explained_variance(everywhere, predicted, valid),
+        "explained_return": explained_variance(target.whole, said.whole, _ends(episodes)),
+        "explained_everywhere": explained_variance(target.whole, said.whole, episodes.valid),
     }
     return (
         eqx.tree_at(
@@ -149,7 +168,7 @@ def examine(state: RudderState, episodes: EpisodeBatch) -> RudderState:
     )
 
 
-def _ends(episodes: EpisodeBatch) -> Array:
+def _ends(episodes: EpisodeBatch) -> Bool[Array, "time batch"]:
     """The last step of each episode."""
     time = jnp.arange(episodes.reward.shape[0], dtype=jnp.int32)
     return time[:, None] == episodes.length[None] - 1

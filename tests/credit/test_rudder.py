@@ -136,8 +136,9 @@ def test_before_it_has_learned_it_is_not_trusted_and_episodes_that_end_alike_say
     )
     alike = [dataclasses.replace(e, reward=np.full(3, 0.5, np.float32)) for e in [EPISODES[3]] * 8]
     assert sum(alike[0].reward) == 1.5  # the usual return
+    look, batch = eqx.filter_jit(examine), padded(alike, STEPS, ["action"])
     for _ in range(50):
-        trusted = examine(trusted, padded(alike, STEPS, ["action"]))
+        trusted = look(trusted, batch)
     assert float(trusted.quality) == pytest.approx(0.75, abs=0.01)
 
 

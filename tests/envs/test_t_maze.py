@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.envs.t_maze import DOWN, LEFT, RIGHT, UP, TMaze
-from tests.envs.playing import arrange, follow, play, random_policy
+from tests.envs.playing import arrange, follow, play
 
 
 def walk(corridor, goal, actions):

@@ -1,6 +1,6 @@
 """Watch repair: one decision at the start whose outcome comes 50 steps later, under noise.
 
-The introductory task of RUDDER: pocket watches are repaired or not, and delivered. Whether repairing
+The introductory task of RUDDER: pocket watches are repaired or not, and delivered. Whether that
 pays off depends on the brand. Costs of the delivery that have nothing to do with the decision make
 up nearly all the variance of what is earned; they are visible when they happen.
 

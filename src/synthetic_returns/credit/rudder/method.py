@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
+from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.method import Assignment, CreditMethod, Metrics, Need
 from synthetic_returns.credit.rudder.model import Forecast, ReturnModel
@@ -48,11 +49,13 @@ class Rudder(CreditMethod):
     uses: ClassVar[frozenset[Need]] = frozenset({Need.ACTIONS})
     conserves: ClassVar[bool] = True
 
+    replay: Replay = dataclasses.field(default=Replay(updates_per_episode=2.0))
+    """The episodes that it learns from."""
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
     """From observations to features."""
     lstm_size: int = 64
     """Memory cells of the LSTM."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     """Step size of Adam."""
     auxiliary_cost: float = 0.5
     """Weight of each auxiliary regression, beside that of the return at the end of an episode: the

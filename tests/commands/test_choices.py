@@ -24,7 +24,10 @@ from synthetic_returns.utils.settings import setting_names
         ("--engine=cluster --engine.updates_per_call=2", "'cluster'; it belongs to 'fused'"),
         ("--credit paper --credit.horizon 3", "method 'paper'; it belongs to 'episodic'"),
         ("--credit.cost 1", "method 'episodic'; it belongs to 'paper'"),
-        ("--credit none --credit.replay.slots 8", "'none'; it belongs to 'advance' and 'episodic' .*"),
+        (
+            "--credit none --credit.replay.slots 8",
+            "'none'; it belongs to 'advance' and 'episodic' .*",
+        ),
         ("--no-sr --reward.alpha 1", "'none'; it belongs to 'advance' and .* and 'oracle'"),
         ("--no-sr --view.stride 2", "method 'none'; it belongs to 'advance' and 'episodic' .*"),
         ("--credit paper --view.stride 2", "'paper'; it belongs to 'advance' and 'episodic' .*"),

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import CreditMethod, Gives, Need
 from synthetic_returns.credit.model import EpisodeCredit, Played
@@ -40,6 +41,8 @@ SMALLER: dict[str, CreditMethod] = {
     "rrd": small("rrd", head_sizes=(8,), subsequence=3, unbiased=True),
     "uniform": small("uniform", head_sizes=(8,)),
 }
+# What the laws about learning take instead; the others as they come.
+TAUGHT = {"episodic": SMALL, "rudder": find_method("rudder")(replay=Replay())}  # pyright: ignore
 METHODS = [
     *(SMALLER.get(kind.name, kind()) for kind in LEARNED),
     *(k() for k in (Linear, Novelty, Uniform, Taken, *CONSERVING)),
@@ -196,7 +199,7 @@ def test_it_is_explained(method):
 
 def learner(kind: type[CreditMethod]) -> CreditDriver:
     """A driver of a registered method for episodes whose contributions are known."""
-    method = dataclasses.replace(SMALL) if kind.name == "episodic" else kind()
+    method = TAUGHT.get(kind.name, kind())
     spec = EpisodeSpec((KINDS,), np.dtype(np.float32), LENGTH, num_actions=2, has_policy=True)
     return CreditDriver(method, spec, View(), max_episode_steps=LENGTH, num_envs=1,
                         key=jax.random.key(0))  # fmt: skip

@@ -1,3 +1,5 @@
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -68,7 +70,7 @@ def test_all_that_happens_is_seen_when_it_happens_and_stays_visible():
 
 def test_the_decision_contributes_the_mean_of_what_it_earns_and_mishaps_what_they_cost():
     env = WatchRepair()
-    vector = VectorEnvironment(env, contributions=True)
+    vector: Any = VectorEnvironment(env, contributions=True)
     state = arrange(env, brand=1)
     usual = 0.1 * 0.1 + 0.05 * 7
     for t in range(49):

@@ -75,7 +75,7 @@ OUTCOME = np.random.default_rng(1).normal(size=BATCH.length.shape).astype(np.flo
 
 def loss_of(method: Redistribution, seed: int = 0) -> float:
     key = jax.random.key(seed)
-    return float(jax.jit(method.loss)(MODEL, BATCH, jnp.asarray(OUTCOME), key))
+    return float(jax.jit(method.loss)(MODEL, BATCH, jnp.asarray(OUTCOME), key)[0])
 
 
 def padding() -> float:
@@ -122,7 +122,9 @@ def test_without_bias_rrd_is_the_decomposition_in_the_mean_and_with_it_more():
     found = {}
     for unbiased in (False, True):
         method = Rrd(subsequence=3, unbiased=unbiased, **SMALL)
-        loss = jax.jit(jax.vmap(lambda k, m=method: m.loss(MODEL, BATCH, jnp.asarray(OUTCOME), k)))
+        loss = jax.jit(
+            jax.vmap(lambda k, m=method: m.loss(MODEL, BATCH, jnp.asarray(OUTCOME), k)[0])
+        )
         found[unbiased] = np.asarray(loss(jax.random.split(jax.random.key(3), 4000)))
     for unbiased, want in ((True, plain), (False, plain + exact)):
         margin = 4 * found[unbiased].std() / np.sqrt(4000)

@@ -149,8 +149,8 @@ class Redistribution(CreditMethod):
     @abc.abstractmethod
     def loss(
         self, model: RewardModel, episodes: EpisodeBatch, outcome: Float[Array, "batch"], key: Key
-    ) -> Float[Array, ""]:
-        """How far the shares are from the outcomes.
+    ) -> tuple[Float[Array, ""], Float[Array, "batch"]]:
+        """How far the shares are from the outcomes, and what they say about the outcomes.
 
         Args:
           model: the shares.
@@ -180,16 +180,12 @@ class Redistribution(CreditMethod):
         state = eqx.tree_at(lambda s: (s.mean, s.variance), state, (mean, variance))
         outcome = outcome / state.scale
 
-        loss, grads = eqx.filter_value_and_grad(self.loss)(state.model, episodes, outcome, key)
+        gradient = eqx.filter_value_and_grad(self.loss, has_aux=True)
+        (error, predicted), grads = gradient(state.model, episodes, outcome, key)
         updates, optimizer = steady_adam(self.learning_rate).update(grads, state.optimizer)
-        share = shares(state.model, episodes)
         metrics = {
-            "error": loss,
-            "explained_return": explained_variance(
-                left, state.scale * jnp.sum(share, axis=0), episodes.length > 0
-            ),
-            "contribution_std": state.scale
-            * jnp.sqrt(masked_mean(jnp.square(share), episodes.valid)),
+            "error": error,
+            "explained_return": explained_variance(outcome, predicted, episodes.length > 0),
         }
         return (
             eqx.tree_at(

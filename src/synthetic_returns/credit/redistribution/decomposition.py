@@ -34,7 +34,8 @@ class Decomposition(Redistribution):
 
     def loss(
         self, model: RewardModel, episodes: EpisodeBatch, outcome: Float[Array, "batch"], key: Key
-    ) -> Float[Array, ""]:
+    ) -> tuple[Float[Array, ""], Float[Array, "batch"]]:
         """The mean over episodes of ``(R - sum_t r_hat(a_t, s_t+1))^2``."""
         del key
-        return jnp.mean(jnp.square(outcome - jnp.sum(shares(model, episodes), axis=0)))
+        predicted = jnp.sum(shares(model, episodes), axis=0)
+        return jnp.mean(jnp.square(outcome - predicted)), predicted

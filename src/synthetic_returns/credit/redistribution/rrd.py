@@ -52,7 +52,7 @@ class Rrd(Redistribution):
 
     def loss(
         self, model: RewardModel, episodes: EpisodeBatch, outcome: Float[Array, "batch"], key: Key
-    ) -> Float[Array, ""]:
+    ) -> tuple[Float[Array, ""], Float[Array, "batch"]]:
         """The mean over episodes of ``(R - T / K sum_{t in I} r_hat)^2``, I drawn at random.
 
         Unbiased: less ``T^2 / K (1 - K / T)`` times the sample variance of ``r_hat`` in I, which
@@ -75,13 +75,14 @@ class Rrd(Redistribution):
         length = episodes.length.astype(jnp.float32)
         number = jnp.maximum(jnp.sum(drawn, axis=0, dtype=jnp.float32), 1)
         mean = jnp.sum(share, axis=0) / number
-        squares = jnp.square(outcome - length * mean)
+        predicted = length * mean
+        squares = jnp.square(outcome - predicted)
         if self.unbiased:
             apart = jnp.where(drawn, jnp.square(share - mean[None]), 0)
             variance = jnp.sum(apart, axis=0) / jnp.maximum(number - 1, 1)
             left_out = 1 - number / jnp.maximum(length, 1)
             squares = squares - jnp.square(length) / number * left_out * variance
-        return jnp.mean(squares)
+        return jnp.mean(squares), predicted
 
 
 def draw_steps(

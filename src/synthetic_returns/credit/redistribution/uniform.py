@@ -35,8 +35,9 @@ class Uniform(Redistribution):
 
     def loss(
         self, model: RewardModel, episodes: EpisodeBatch, outcome: Float[Array, "batch"], key: Key
-    ) -> Float[Array, ""]:
+    ) -> tuple[Float[Array, ""], Float[Array, "batch"]]:
         """The mean over steps of ``(R / T - r_hat(a, s'))^2``, least at the guidance reward."""
         del key
-        error = outcome[None] - shares(model, episodes)
-        return masked_mean(jnp.square(error), episodes.valid)
+        share = shares(model, episodes)
+        predicted = jnp.sum(share, axis=0) / jnp.maximum(episodes.length, 1).astype(share.dtype)
+        return masked_mean(jnp.square(outcome[None] - share), episodes.valid), predicted

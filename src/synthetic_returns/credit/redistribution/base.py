@@ -135,16 +135,17 @@ class Redistribution(CreditMethod):
     def __post_init__(self) -> None:
         check_positive_number("learning_rate", self.learning_rate)
 
-    @abc.abstractmethod
     def outcome(
         self, left: Float[Array, "batch"], length: Float[Array, "batch"]
     ) -> Float[Array, "batch"]:
-        """What is to be explained of an episode.
+        """What is to be explained of an episode: its return, unless a method says otherwise.
 
         Args:
           left: the return of each episode, less the mean reward of all its steps.
           length: steps of each.
         """
+        del length
+        return left
 
     @abc.abstractmethod
     def loss(

@@ -25,13 +25,6 @@ class Decomposition(Redistribution):
     summary: ClassVar[str] = "rewards that add up to the return"
     reference: ClassVar[str] = "Liu et al. 2019"
 
-    def outcome(
-        self, left: Float[Array, "batch"], length: Float[Array, "batch"]
-    ) -> Float[Array, "batch"]:
-        """The return."""
-        del length
-        return left
-
     def loss(
         self, model: RewardModel, episodes: EpisodeBatch, outcome: Float[Array, "batch"], key: Key
     ) -> tuple[Float[Array, ""], Float[Array, "batch"]]:

@@ -43,13 +43,6 @@ class Rrd(Redistribution):
                 "False."
             )
 
-    def outcome(
-        self, left: Float[Array, "batch"], length: Float[Array, "batch"]
-    ) -> Float[Array, "batch"]:
-        """The return."""
-        del length
-        return left
-
     def loss(
         self, model: RewardModel, episodes: EpisodeBatch, outcome: Float[Array, "batch"], key: Key
     ) -> tuple[Float[Array, ""], Float[Array, "batch"]]:

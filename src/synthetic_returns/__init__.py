@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from synthetic_returns.credit.paper.memory import EpisodicMemory
     from synthetic_returns.credit.paper.method import Paper
     from synthetic_returns.credit.paper.sa_model import ContributionModel, StateAssociativeModel
+    from synthetic_returns.credit.redistribution.decomposition import Decomposition
+    from synthetic_returns.credit.redistribution.rrd import Rrd
+    from synthetic_returns.credit.redistribution.uniform import Uniform
     from synthetic_returns.credit.registry import register_method
     from synthetic_returns.credit.rewards import augmented_reward
+    from synthetic_returns.credit.rudder.method import Rudder
     from synthetic_returns.credit.spec import EpisodeSpec
     from synthetic_returns.credit.view import View
     from synthetic_returns.envs.base import Environment, VectorEnvironment
@@ -60,6 +64,10 @@ _HOMES = {
     "Gives": "credit.method",
     "Oracle": "credit.oracle",
     "Paper": "credit.paper.method",
+    "Decomposition": "credit.redistribution.decomposition",
+    "Rrd": "credit.redistribution.rrd",
+    "Rudder": "credit.rudder.method",
+    "Uniform": "credit.redistribution.uniform",
     "Replay": "credit.data.replay",
     "Segment": "credit.data.episode",
     "TorsoSettings": "nn.settings",
@@ -96,6 +104,7 @@ __all__ = [
     "ContributionModel",
     "CreditDriver",
     "CreditMethod",
+    "Decomposition",
     "Environment",
     "Episode",
     "EpisodeBatch",
@@ -109,6 +118,8 @@ __all__ = [
     "Paper",
     "Recording",
     "Replay",
+    "Rrd",
+    "Rudder",
     "Run",
     "Segment",
     "StateAssociativeModel",
@@ -120,6 +131,7 @@ __all__ = [
     "Term",
     "TimeStep",
     "TorsoSettings",
+    "Uniform",
     "VectorEnvironment",
     "View",
     "associate",

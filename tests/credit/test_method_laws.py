@@ -10,26 +10,40 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.advance.method import Advance
+from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import CreditMethod, Gives, Need
 from synthetic_returns.credit.model import EpisodeCredit, Played
 from synthetic_returns.credit.registry import find_method, method_names
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
+from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import StepType, TimeStep
 from tests.credit.known_contributions import KINDS, LENGTH, SMALL, TRUE, episode_of, make_episodes
 from tests.credit.methods import CONSERVING, REPLAY, Linear, Novelty, Taken, Uniform
 from tests.credit.test_recorder import LONGEST, make_stream, segments
 from tests.trees import arrays
 
+
+def small(name: str, **settings: Any) -> Any:
+    """A registered method with a small encoder and few episodes."""
+    encoder: Any = TorsoSettings(sizes=(16,))
+    return find_method(name)(encoder=encoder, replay=REPLAY, **settings)  # pyright: ignore
+
+
 OURS = [find_method(name) for name in method_names()]
 LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
 # Small enough for a test; a method that is not listed is taken as it comes.
-SMALLER = {
+SMALLER: dict[str, CreditMethod] = {
     "episodic": dataclasses.replace(SMALL, replay=REPLAY),
-    "advance": Advance(replay=dataclasses.replace(REPLAY, same_age=True)),
+    "advance": small("advance"),
+    "rudder": small("rudder", lstm_size=8, gated=False),  # random returns are worth nothing to it
+    "decomposition": small("decomposition", head_sizes=(8,)),
+    "rrd": small("rrd", head_sizes=(8,), subsequence=3, unbiased=True),
+    "uniform": small("uniform", head_sizes=(8,)),
 }
+# What the laws about learning take instead; the others as they come.
+TAUGHT = {"episodic": SMALL, "rudder": find_method("rudder")(replay=Replay())}  # pyright: ignore
 METHODS = [
     *(SMALLER.get(kind.name, kind()) for kind in LEARNED),
     *(k() for k in (Linear, Novelty, Uniform, Taken, *CONSERVING)),
@@ -187,7 +201,7 @@ def test_it_is_explained(method):
 
 def learner(kind: type[CreditMethod]) -> CreditDriver:
     """A driver of a registered method for episodes whose contributions are known."""
-    method = dataclasses.replace(SMALL) if kind.name == "episodic" else kind()
+    method = TAUGHT.get(kind.name, kind())
     spec = EpisodeSpec((KINDS,), np.dtype(np.float32), LENGTH, num_actions=2, has_policy=True)
     return CreditDriver(method, spec, View(), max_episode_steps=LENGTH, num_envs=1,
                         key=jax.random.key(0))  # fmt: skip

@@ -27,6 +27,8 @@ def test_names_and_gymnasium_ids():
         "key-to-door-hidden": "synthetic_returns/KeyToDoorHidden-v0",
         "key-to-door-two-sites": "synthetic_returns/KeyToDoorTwoSites-v0",
         "umbrella": "synthetic_returns/Umbrella-v0",
+        "watch-repair": "synthetic_returns/WatchRepair-v0",
+        "t-maze": "synthetic_returns/TMaze-v0",
         "dense": "synthetic_returns/Dense-v0",
         "balance": "synthetic_returns/Balance-v0",
     }

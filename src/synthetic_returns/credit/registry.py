@@ -20,6 +20,10 @@ _HOMES = {
     "advance": "synthetic_returns.credit.advance.method:Advance",
     "paper": "synthetic_returns.credit.paper.method:Paper",
     "episodic": "synthetic_returns.credit.episodic.method:Episodic",
+    "rudder": "synthetic_returns.credit.rudder.method:Rudder",
+    "decomposition": "synthetic_returns.credit.redistribution.decomposition:Decomposition",
+    "rrd": "synthetic_returns.credit.redistribution.rrd:Rrd",
+    "uniform": "synthetic_returns.credit.redistribution.uniform:Uniform",
 }
 _REGISTERED: dict[str, type[AnyMethod]] = {}
 

@@ -60,6 +60,8 @@ TASKS: Mapping[str, Task] = _TaskTable(
         ),
         "two_sites": ("key-to-door-two-sites",),
         "umbrella": ("umbrella",),
+        "watch_repair": ("watch-repair",),
+        "t_maze": ("t-maze",),
         "dense": ("dense",),
         "balance": ("balance",),
     }

@@ -8,7 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-__all__ = ["check_finite", "check_finite_number", "check_positive", "check_shape"]
+__all__ = [
+    "check_finite",
+    "check_finite_number",
+    "check_positive",
+    "check_positive_number",
+    "check_shape",
+]
 
 
 def check_shape(name: str, value: Any, expected: tuple[int | None, ...], axes: str) -> None:
@@ -62,3 +68,9 @@ def check_finite_number(name: str, value: Any) -> None:
     """Refuses a Python number that is NaN or infinite; traced values pass."""
     if not isinstance(value, Tracer) and not np.all(np.isfinite(value)):
         raise ValueError(f"{name} is {value}; it must be a finite number.")
+
+
+def check_positive_number(name: str, value: Any) -> None:
+    """Refuses a Python number that is not above 0 and finite."""
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} is {value}; it must be a finite number above 0.")

@@ -79,11 +79,11 @@ class AdvanceModel(eqx.Module):
         self.current, _ = make_encoder(spec, encoder, key=current_key)
         self.actions = ActionFeatures(spec)
         timed = size + clock_size(LONGEST)
-        self.c = _silent(Mlp(size, head_sizes, key=c_key))
-        self.u = _silent(Mlp(size + self.actions.size, head_sizes, key=u_key))
-        self.b = _silent(Mlp(timed + self.actions.size, head_sizes, key=b_key))
-        self.variance = _silent(Mlp(timed, head_sizes, key=v_key))
-        self.forecast = _silent(Mlp(timed, head_sizes, key=f_key))
+        self.c = Mlp(size, head_sizes, key=c_key).silent()
+        self.u = Mlp(size + self.actions.size, head_sizes, key=u_key).silent()
+        self.b = Mlp(timed + self.actions.size, head_sizes, key=b_key).silent()
+        self.variance = Mlp(timed, head_sizes, key=v_key).silent()
+        self.forecast = Mlp(timed, head_sizes, key=f_key).silent()
 
     def __call__(
         self,
@@ -111,10 +111,3 @@ class AdvanceModel(eqx.Module):
             variance=jnp.maximum(variance, LEAST_VARIANCE),
             forecast=self.forecast(timed),
         )
-
-
-def _silent(head: Mlp) -> Mlp:
-    """A head that says 0 until it has learned something."""
-    return eqx.tree_at(
-        lambda h: (h.layers[-1].weight, h.layers[-1].bias), head, replace_fn=jnp.zeros_like
-    )

@@ -14,11 +14,10 @@ from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.advance.model import AdvanceModel, Prediction
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.spec import EpisodeSpec
-from synthetic_returns.utils.averages import explained_variance, masked_mean
+from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
 
 __all__ = ["AdvanceState", "examine", "train"]
 
-RATE = 0.02  # of the running averages, per update or examination
 LEAST_SPREAD = 1e-3  # of the mean square of returns
 WEIGHT_DECAY = 1.0  # times the step size
 TIMES = 2048  # steps of an episode that are told apart
@@ -132,7 +131,7 @@ def train(
 ) -> tuple[AdvanceState, dict[str, Float[Array, ""]]]:
     """One update on a batch of episodes."""
     valid = episodes.valid
-    track = functools.partial(_track, count=state.updates)
+    track = functools.partial(tracked, count=state.updates)
     to_come = _to_come(episodes.reward)
     spread = masked_mean(jnp.square(to_come - masked_mean(to_come, valid)), valid)
     # Returns that hardly differ are no unit: rewards would be millions of it.
@@ -239,7 +238,7 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     share = jnp.where(began, 2 / (state.examined + 2), 0)  # averages over a share of all time
     usually = state.at_stake + share * (at_stake - state.at_stake)
     news = jnp.where(began, jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1), 0)
-    evidence = _track(state.evidence, found, state.examined)
+    evidence = tracked(state.evidence, found, state.examined)
     evidence = state.evidence + news[:, None] * (evidence - state.evidence)
     state = eqx.tree_at(
         lambda s: (s.usual, s.times, s.evidence, s.at_stake, s.examined),
@@ -320,10 +319,3 @@ def _to_come(x: Float[Array, "time batch"]) -> Float[Array, "time batch"]:
 def _ends(valid: Bool[Array, "time batch"]) -> Bool[Array, "time batch"]:
     """The last step of each episode."""
     return valid & ~jnp.concatenate([valid[1:], jnp.zeros_like(valid[:1])])
-
-
-def _track(
-    average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
-) -> Float[Array, "..."]:
-    """A running average; of the first values it is the mean, whatever it started from."""
-    return average + jnp.maximum(RATE, 1 / (count + 1)) * (value - average)

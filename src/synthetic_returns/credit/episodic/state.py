@@ -15,11 +15,10 @@ from synthetic_returns.credit.episodic.settings import EpisodicSettings
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.types import Key
-from synthetic_returns.utils.averages import explained_variance, masked_mean
+from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
 
 __all__ = ["EpisodicState", "examine", "return_over", "sparsity_cost", "train"]
 
-RATE = 0.02  # of the running averages, per update
 SMALL = 0.1  # a contribution, in standardised rewards, that the cost of sparsity is meant for
 
 
@@ -165,7 +164,7 @@ def train(
     """One update on a batch of episodes."""
     observation, valid = episodes.source, episodes.valid
     reward = return_over(episodes.reward, state.model.settings.horizon)
-    track = functools.partial(_track, count=state.updates)
+    track = functools.partial(tracked, count=state.updates)
     kinds = [valid]
     if state.model.settings.end:
         kinds = [valid & ~last_valid(valid), last_valid(valid)]
@@ -251,7 +250,7 @@ def examine(state: EpisodicState, episodes: EpisodeBatch) -> EpisodicState:
     news = jnp.where(began, jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1), 0)
 
     def learned(average: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:
-        return average + news * (_track(average, value, state.examined) - average)
+        return average + news * (tracked(average, value, state.examined) - average)
 
     evidence, final = learned(state.evidence, seen), state.final
     if final is not None:
@@ -282,10 +281,3 @@ def return_over(reward: Float[Array, "time batch"], steps: int) -> Float[Array, 
 def sparsity_cost(c: Float[Array, "..."]) -> Float[Array, "..."]:
     """The size of c for small ones, ever less for large ones: what stands out is not shrunk."""
     return SMALL * jnp.log1p(jnp.abs(c) / SMALL)
-
-
-def _track(
-    average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
-) -> Float[Array, "..."]:
-    """A running average; of the first values it is the mean, whatever it started from."""
-    return average + jnp.maximum(RATE, 1 / (count + 1)) * (value - average)

@@ -5,6 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from synthetic_returns.nn.linear import affine
@@ -103,3 +104,11 @@ class Mlp(eqx.Module):
         for layer in hidden:
             x = jax.nn.relu(affine(layer, x))
         return affine(output, x)[..., 0]
+
+    def silent(self) -> "Mlp":
+        """The same, but it says 0 until it has learned something."""
+        return eqx.tree_at(
+            lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias),
+            self,
+            replace_fn=jnp.zeros_like,
+        )

@@ -1,0 +1,1 @@
+"""RUDDER: an LSTM predicts the return, and differences of its predictions are the rewards."""

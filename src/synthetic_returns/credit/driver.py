@@ -32,7 +32,7 @@ __all__ = ["CreditDriver"]
 
 EXAMINED_STATES = 10_000  # at once, at most: episodes of images may end in many places together
 NO_EPISODES = Replay(slots=2, save=False)  # of a method that learns nothing
-FIELDS = {Need.ACTIONS: "action", Need.LOG_PROBS: "log_prob", Need.VALUES: "value"}
+FIELDS = {Need.ACTIONS: "action", Need.LOG_PROBS: "log_probs", Need.VALUES: "value"}
 
 Item = TypeVar("Item")
 
@@ -259,7 +259,7 @@ class CreditDriver(Generic[Item]):
             reward=batch.reward,
             discount=batch.discount,
             action=batch.action,
-            log_prob=batch.log_prob,
+            log_probs=batch.log_probs,
             value=batch.value,
         )
         credit, _ = self._credit(self._start(1), whole)

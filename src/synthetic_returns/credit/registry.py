@@ -20,6 +20,8 @@ _HOMES = {
     "advance": "synthetic_returns.credit.advance.method:Advance",
     "paper": "synthetic_returns.credit.paper.method:Paper",
     "episodic": "synthetic_returns.credit.episodic.method:Episodic",
+    "hca": "synthetic_returns.credit.hindsight_actions.hca:Hca",
+    "cocoa": "synthetic_returns.credit.hindsight_actions.cocoa:Cocoa",
 }
 _REGISTERED: dict[str, type[AnyMethod]] = {}
 

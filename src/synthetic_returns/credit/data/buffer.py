@@ -32,7 +32,7 @@ class EpisodeBuffer:
           spec: of the episodes.
           slots: how many are kept, at least 2.
           fields: what is kept of them beside observations, rewards and discounts: ``action``,
-            ``log_prob``, ``value``.
+            ``log_probs``, ``value``.
         """
         if slots < 2:
             raise ValueError(
@@ -48,10 +48,8 @@ class EpisodeBuffer:
             "discount": np.zeros(steps, np.float32),
         }
         for name in fields:
-            shape, dtype = steps, np.dtype(np.float32)
-            if name == "action":
-                shape, dtype = (*steps, *spec.action_shape), spec.action_dtype
-            self.arrays[name] = np.zeros(shape, dtype)
+            shape, dtype = spec.entry(name)
+            self.arrays[name] = np.zeros((*steps, *shape), dtype)
         self.length = np.zeros(slots, np.int32)
         self.seen = np.zeros((), np.int64)
 

@@ -20,6 +20,9 @@ _HOMES = {
     "advance": "synthetic_returns.credit.advance.method:Advance",
     "paper": "synthetic_returns.credit.paper.method:Paper",
     "episodic": "synthetic_returns.credit.episodic.method:Episodic",
+    "secret": "synthetic_returns.credit.secret:Secret",
+    "pairwise": "synthetic_returns.credit.pairwise.method:Pairwise",
+    "sa-alone": "synthetic_returns.credit.pairwise.method:SaAlone",
     "hca": "synthetic_returns.credit.hindsight_actions.hca:Hca",
     "cocoa": "synthetic_returns.credit.hindsight_actions.cocoa:Cocoa",
 }

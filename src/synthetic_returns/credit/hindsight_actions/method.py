@@ -244,8 +244,8 @@ class HindsightActions(CreditMethod):
         times = jnp.arange(time, dtype=jnp.int32)
         exists = (times[:, None] > times[None])[:, None] & (outcomes.index >= 0)[..., None]
         said = jnp.where(exists & episodes.valid[..., None], said, 0)
-        matrix = jnp.zeros((time + 1, batch, time + 1)).at[1:, :, :-1].set(said)
-        return Term(matrix, "contribution of an action to a reward", "pairs")
+        matrix = jnp.zeros((time + 1, batch, time + 1)).at[:-1, :, :-1].set(said)
+        return Term(matrix, "contribution of an action to a reward", "pairs", "leaving")
 
     def report(self, state: HindsightState) -> Metrics:
         """How many different rewards were seen."""

@@ -93,12 +93,13 @@ def test_cocoa_finds_the_exact_advantages(objects):
                           num_envs=1, key=jax.random.key(0))  # fmt: skip
     for one in range(20):
         driver.learn([p.episode for p in exact.play(64, seed=one)])
-    found = quality(exact, exact.play(400, seed=1000),
+    played = exact.play(300, seed=1000)
+    found = quality(exact, played,
                     lambda e: np.asarray(driver._credit_of(e).advantage)[:, 0])  # fmt: skip
-    taken = quality(exact, exact.play(400, seed=1000), _of_the_return)
-    assert found.correlation > 0.8
-    assert found.bias < 0.35 * found.exact
-    assert found.variance < 0.5 * taken.variance
+    plain = quality(exact, played, _of_the_return)
+    assert found.bias < 0.25 * found.exact  # their means are right; single ones depend on luck
+    assert found.variance < 0.5 * plain.variance
+    assert found.correlation > plain.correlation + 0.1
 
 
 def _of_the_return(episode):

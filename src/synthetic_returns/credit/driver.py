@@ -159,6 +159,8 @@ class CreditDriver(Generic[Item]):
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
         if not episodes:
             return
+        for episode in episodes:
+            _check_rewards(episode)
         max_steps, replay = self.buffer.max_steps, self._replay
         together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
         for start in range(0, len(episodes), together):
@@ -340,6 +342,17 @@ def _known(method: Assigner, spec: EpisodeSpec) -> set[Need]:
     if spec.has_policy:
         known |= {Need.LOG_PROBS, Need.VALUES}
     return known & method.uses
+
+
+def _check_rewards(episode: Episode) -> None:
+    """Refuses what would spoil all that was learned, and every later episode with it."""
+    flawed = np.flatnonzero(~np.isfinite(episode.reward))
+    if len(flawed):
+        raise ValueError(
+            f"the reward of step {flawed[0]} of an episode of {len(episode)} steps is "
+            f"{episode.reward[flawed[0]]}; rewards must be finite: find where the environment "
+            "produces it."
+        )
 
 
 def _check_needs(method: Assigner, spec: EpisodeSpec) -> None:

@@ -21,12 +21,11 @@ from synthetic_returns.nn.linear import affine
 from synthetic_returns.nn.networks import MlpTorso
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
-from synthetic_returns.utils.averages import masked_mean
+from synthetic_returns.utils.averages import masked_mean, tracked
 from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["Secret", "SecretModel", "SecretState", "redistributed"]
 
-RATE = 0.02  # of the running average, per update
 RAREST = 0.01  # share of a class of signs below which it does not weigh more
 SIGNS = (-1, 0, 1)
 
@@ -160,11 +159,10 @@ class Secret(CreditMethod):
         """One step of the classification of signs, in which each sign weighs the same."""
         del key
         valid = episodes.valid
-        sign = jnp.sign(episodes.reward)[..., None] == jnp.asarray(SIGNS, jnp.float32)
+        sign = jnp.sign(episodes.reward)[..., None] == jnp.asarray(SIGNS, jnp.float32)[None, None]
         sign = sign.astype(jnp.float32)
         now = jnp.stack([masked_mean(x, valid) for x in jnp.moveaxis(sign, -1, 0)])
-        rate = jnp.maximum(RATE, 1 / (state.updates + 1))
-        share = state.share + rate * (now - state.share)
+        share = tracked(state.share, now, state.updates)
         weight = jnp.sum(sign / jnp.maximum(share, RAREST)[None, None], axis=-1)
 
         def loss(model: SecretModel):

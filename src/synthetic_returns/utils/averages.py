@@ -1,9 +1,11 @@
 """Averages over the entries that count."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["explained_variance", "masked_mean", "masked_variance"]
+__all__ = ["explained_variance", "masked_mean", "masked_variance", "tracked"]
+
+RATE = 0.02  # of running averages
 
 
 def masked_mean(x: Float[Array, "*shape"], valid: Bool[Array, "*shape"]) -> Float[Array, ""]:
@@ -25,3 +27,10 @@ def explained_variance(
     total = masked_variance(target, valid)
     left = masked_variance(target - prediction, valid)
     return jnp.where(total > 1e-12, 1 - left / jnp.maximum(total, 1e-12), 0)
+
+
+def tracked(
+    average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
+) -> Float[Array, "..."]:
+    """A running average after so many values; of the first ones it is the mean."""
+    return average + jnp.maximum(RATE, 1 / (count + 1)) * (value - average)

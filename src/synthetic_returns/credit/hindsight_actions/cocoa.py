@@ -10,12 +10,12 @@ from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.hindsight_actions.method import (
     HindsightActions,
     HindsightState,
-    at_steps,
-    most_rewarding,
 )
 from synthetic_returns.credit.hindsight_actions.model import HindsightModel
 from synthetic_returns.credit.hindsight_actions.outcomes import (
     Outcomes,
+    at_steps,
+    most_rewarding,
     outcomes_of_classes,
     outcomes_of_steps,
 )
@@ -37,7 +37,7 @@ class Cocoa(HindsightActions):
     """
 
     name: ClassVar[str] = "cocoa"
-    summary: ClassVar[str] = "contributions of all actions to rewards"
+    summary: ClassVar[str] = "contributions of actions to rewards"
     reference: ClassVar[str] = "Meulemans et al. 2023"
 
     objects: Literal["reward", "features"] = "reward"

@@ -13,16 +13,16 @@ from synthetic_returns.credit.hindsight_actions.method import (
     HindsightActions,
     HindsightState,
     actions_term,
-    at_steps,
     log_policy,
-    most_rewarding,
     returns_to_come,
     taken_action,
 )
 from synthetic_returns.credit.hindsight_actions.model import HindsightModel, taken
 from synthetic_returns.credit.hindsight_actions.outcomes import (
     Outcomes,
+    at_steps,
     chosen_steps,
+    most_rewarding,
     outcomes_of_steps,
 )
 from synthetic_returns.credit.method import Metrics

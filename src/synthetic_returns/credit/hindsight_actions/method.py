@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Float, Int
 
 from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
@@ -25,27 +25,22 @@ from synthetic_returns.credit.hindsight_actions.model import (
 from synthetic_returns.credit.hindsight_actions.outcomes import (
     Outcomes,
     RewardClasses,
-    chosen_steps,
 )
 from synthetic_returns.credit.method import Assignment, CreditMethod, Gives, Metrics, Need
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
-from synthetic_returns.utils.averages import masked_mean
+from synthetic_returns.utils.averages import masked_mean, tracked
 from synthetic_returns.utils.checks import check_positive
 
 __all__ = [
     "HindsightActions",
     "HindsightState",
     "actions_term",
-    "at_steps",
     "log_policy",
-    "most_rewarding",
     "returns_to_come",
     "taken_action",
 ]
-
-RATE = 0.02  # of the running averages, per update
 
 
 class HindsightState(eqx.Module):
@@ -165,7 +160,7 @@ class HindsightActions(CreditMethod):
 
     def measured(self, state: HindsightState, episodes: EpisodeBatch) -> HindsightState:
         """With what a batch of episodes says about the size of rewards and returns."""
-        valid, track = episodes.valid, functools.partial(_track, count=state.updates)
+        valid, track = episodes.valid, functools.partial(tracked, count=state.updates)
         to_come = returns_to_come(episodes)
         mean = track(state.return_mean, masked_mean(to_come, valid))
         spread = masked_mean(jnp.square(to_come - mean), valid)
@@ -264,21 +259,6 @@ def returns_to_come(episodes: EpisodeBatch) -> Float[Array, "time batch"]:
     return jnp.cumsum(reward[::-1], axis=0)[::-1]
 
 
-def at_steps(
-    x: Shaped[Array, "time batch *shape"], times: Int[Array, "chosen batch"]
-) -> Shaped[Array, "chosen batch *shape"]:
-    """The entries of the chosen steps of each episode."""
-    return x[times, jnp.arange(times.shape[1], dtype=jnp.int32)[None]]
-
-
-def most_rewarding(
-    episodes: EpisodeBatch, most: int
-) -> tuple[Int[Array, "chosen batch"], Bool[Array, "chosen batch"]]:
-    """The times of the steps that paid most, and whether each of them paid at all."""
-    size = jnp.abs(episodes.reward)
-    return chosen_steps(size, episodes.valid & (size > 0), most)
-
-
 def log_policy(episodes: EpisodeBatch) -> Float[Array, "time batch actions"]:
     """The log-probabilities of the policy that acted."""
     assert episodes.log_probs is not None
@@ -302,10 +282,3 @@ def _whole(segment: Segment) -> EpisodeBatch:
         action=None if segment.action is None else jnp.asarray(segment.action),
         log_probs=None if segment.log_probs is None else jnp.asarray(segment.log_probs),
     )
-
-
-def _track(
-    average: Float[Array, ""], value: Float[Array, ""], count: Int[Array, ""]
-) -> Float[Array, ""]:
-    """A running average; of the first values it is the mean, whatever it started from."""
-    return average + jnp.maximum(RATE, 1 / (count + 1)) * (value - average)

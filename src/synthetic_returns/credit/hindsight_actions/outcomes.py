@@ -3,15 +3,17 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from synthetic_returns.credit.data.episode import EpisodeBatch
 
 __all__ = [
     "Outcomes",
     "RewardClasses",
+    "at_steps",
     "chosen_steps",
     "later",
+    "most_rewarding",
     "outcomes_of_classes",
     "outcomes_of_steps",
 ]
@@ -87,6 +89,21 @@ def chosen_steps(
     order = order.astype(jnp.int32)
     rows = jnp.arange(batch, dtype=jnp.int32)[None]
     return order, possible[order, rows]
+
+
+def at_steps(
+    x: Shaped[Array, "time batch *shape"], times: Int[Array, "chosen batch"]
+) -> Shaped[Array, "chosen batch *shape"]:
+    """The entries of the chosen steps of each episode."""
+    return x[times, jnp.arange(times.shape[1], dtype=jnp.int32)[None]]
+
+
+def most_rewarding(
+    episodes: EpisodeBatch, most: int
+) -> tuple[Int[Array, "chosen batch"], Bool[Array, "chosen batch"]]:
+    """The times of the steps that paid most, and whether each of them paid at all."""
+    size = jnp.abs(episodes.reward)
+    return chosen_steps(size, episodes.valid & (size > 0), most)
 
 
 def outcomes_of_classes(

@@ -119,7 +119,7 @@ class SaAlone(Pairwise):
     """
 
     name: ClassVar[str] = "sa-alone"
-    summary: ClassVar[str] = "policies from contributions of actions"
+    summary: ClassVar[str] = "policies from contributions alone"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ACTIONS})
     gives: ClassVar[Gives] = Gives.ADVANTAGE
     with_actions: ClassVar[bool] = True

@@ -9,11 +9,9 @@ from jaxtyping import Array, Float, Int
 from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.pairwise.model import PairwiseModel
-from synthetic_returns.utils.averages import explained_variance, masked_mean
+from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
 
 __all__ = ["PairwiseState", "train"]
-
-RATE = 0.02  # of the running average, per update
 
 
 class PairwiseState(eqx.Module):
@@ -48,9 +46,9 @@ def train(
 ) -> tuple[PairwiseState, dict[str, Float[Array, ""]]]:
     """One step of Eq. (regression_model), and of Eq. (D_hat) on what it says."""
     valid = episodes.valid
-    rate = jnp.maximum(RATE, 1 / (state.updates + 1))
     square = masked_mean(jnp.square(episodes.reward), valid)
-    state = eqx.tree_at(lambda s: s.square, state, state.square + rate * (square - state.square))
+    square = tracked(state.square, square, state.updates)
+    state = eqx.tree_at(lambda s: s.square, state, square)
     r = jnp.where(valid, episodes.reward / state.scale, 0)
 
     def loss(model: PairwiseModel):

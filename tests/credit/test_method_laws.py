@@ -11,11 +11,16 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.hindsight_actions.cocoa import Cocoa
+from synthetic_returns.credit.hindsight_actions.hca import Hca
 from synthetic_returns.credit.method import CreditMethod, Gives, Need
 from synthetic_returns.credit.model import EpisodeCredit, Played
+from synthetic_returns.credit.pairwise.method import Pairwise, SaAlone
 from synthetic_returns.credit.registry import find_method, method_names
+from synthetic_returns.credit.secret import Secret
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
+from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import StepType, TimeStep
 from tests.credit.known_advantages import WORTH, advantages_of, make_decisions
 from tests.credit.known_contributions import KINDS, LENGTH, SMALL, TRUE, episode_of, make_episodes
@@ -28,7 +33,15 @@ LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
 PAYING = [kind for kind in LEARNED if kind.gives is Gives.REWARD]
 ADVISING = [kind for kind in LEARNED if kind.gives is Gives.ADVANTAGE]
 # Small enough for a test; a method that is not listed is taken as it comes.
-SMALLER = {"episodic": dataclasses.replace(SMALL, replay=REPLAY)}
+LITTLE: Any = {"encoder": TorsoSettings(sizes=(16,)), "replay": REPLAY}
+SMALLER: dict[str, CreditMethod] = {
+    "episodic": dataclasses.replace(SMALL, replay=REPLAY),
+    "hca": Hca(rank=4, most=8, **LITTLE),
+    "cocoa": Cocoa(rank=4, most=8, **LITTLE),
+    "pairwise": Pairwise(rank=4, **LITTLE),
+    "sa-alone": SaAlone(rank=4, **LITTLE),
+    "secret": Secret(width=8, **LITTLE),
+}
 METHODS = [
     *(SMALLER.get(kind.name, kind()) for kind in LEARNED),
     *(k() for k in (Linear, Novelty, Uniform, Taken, *CONSERVING)),
@@ -219,7 +232,7 @@ def taught(
         episodes = make_episodes(batch, 16, np.array(contribution, np.float32), noise, scale)
         driver.learn(with_policy(episodes))
     paid: list[list[float]] = [[] for _ in range(KINDS)]
-    for episode in with_policy(make_episodes(1000, 64)):
+    for episode in with_policy(make_episodes(1000, 64, scale=scale)):
         credit = np.asarray(driver._credit_of(episode).reward)[:, 0]
         for kind_of_state, value in zip(
             episode.observation[1:-1].argmax(axis=1), credit[:-1], strict=True

@@ -96,8 +96,8 @@ class Pairwise(CreditMethod):
 
     def regressed(self, state: PairwiseState, episodes: EpisodeBatch) -> dict[str, Term]:
         """What Eq. (regression_model) says about whole episodes."""
-        past, current = state.model.sides(episodes.source, episodes.action)
-        c = state.scale * jnp.transpose(state.model.pairs(past, current), (1, 2, 0))
+        steps = state.model.steps(episodes.source, episodes.action)
+        c = state.scale * jnp.transpose(state.model.pairs(steps), (1, 2, 0))
         time, batch = episodes.reward.shape
         so_far = jnp.tril(jnp.ones((time, time), bool))[:, None]
         c = jnp.where(so_far & episodes.valid[..., None], c, 0)

@@ -14,6 +14,7 @@ from synthetic_returns.credit.paper.sa_model import Mlp
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.clock import clock_size, time_features
 from synthetic_returns.nn.linear import affine
+from synthetic_returns.nn.networks import MlpTorso
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 
@@ -28,6 +29,7 @@ class PairwiseModel(eqx.Module):
     Attributes:
       encoder: observation to features.
       actions: actions to features; None where only states contribute.
+      joint: features of a state, an action and the time, to those of all; None without actions.
       phi: what contributes, to the factors of its contributions; None in the plain form.
       psi: what is contributed to, to the factors that take them up; None in the plain form.
       pair: two states together to c; None in the form of low rank.
@@ -38,6 +40,7 @@ class PairwiseModel(eqx.Module):
 
     encoder: Encoder
     actions: ActionFeatures | None
+    joint: MlpTorso | None
     phi: eqx.nn.Linear | None
     psi: eqx.nn.Linear | None
     pair: Mlp | None
@@ -67,17 +70,19 @@ class PairwiseModel(eqx.Module):
           with_actions: whether a state contributes together with the action in it.
           key: consumed here.
         """
-        keys = jax.random.split(key, 5)
+        keys = jax.random.split(key, 6)
         self.encoder, size = make_encoder(spec, encoder, key=keys[0])
         self.actions = ActionFeatures(spec) if with_actions else None
-        past = size + (self.actions.size if self.actions else 0)
-        current = past + clock_size(spec.max_steps)
+        timed, self.joint = size + clock_size(spec.max_steps), None
+        if self.actions is not None:
+            self.joint = MlpTorso((timed + self.actions.size,), (size,), key=keys[5])
+            timed = size
         self.phi = self.psi = self.pair = None
         if form == "low-rank":
-            self.phi = eqx.nn.Linear(past, rank, key=keys[1])
-            self.psi = _silent(eqx.nn.Linear(current, rank, key=keys[2]))
+            self.phi = eqx.nn.Linear(timed, rank, key=keys[1])
+            self.psi = _silent(eqx.nn.Linear(timed, rank, key=keys[2]))
         else:
-            pair = Mlp(past + current, head_sizes, key=keys[3])
+            pair = Mlp(2 * timed, head_sizes, key=keys[3])
             self.pair = eqx.tree_at(lambda m: m.layers[-1], pair, _silent(pair.layers[-1]))
         outputs = (spec.num_actions or 1) if with_actions else 1
         self.d = _silent(eqx.nn.Linear(size, outputs, key=keys[4]))
@@ -88,31 +93,27 @@ class PairwiseModel(eqx.Module):
         """``d(s)``, or ``U(s, a)`` of each action."""
         return affine(self.d, jax.lax.stop_gradient(self.encoder(observation)))
 
-    def sides(
+    def steps(
         self,
         observation: Shaped[Array, "time batch *shape"],
         action: Shaped[Array, "time batch *action"] | None,
-    ) -> tuple[Float[Array, "time batch features"], Float[Array, "time batch timed"]]:
-        """What of each step contributes, and what is contributed to, which knows the time."""
-        past = self.encoder(observation)
-        if self.actions is not None:
-            past = jnp.concatenate([past, self.actions(action, past)], axis=-1)
-        clock = time_features(jnp.arange(len(past), dtype=jnp.int32), self.max_steps)
-        clock = jnp.broadcast_to(clock[:, None], (*past.shape[:2], clock.shape[-1]))
-        return past, jnp.concatenate([past, clock], axis=-1)
+    ) -> Float[Array, "time batch features"]:
+        """What of each step contributes and is contributed to, the time included."""
+        x = self.encoder(observation)
+        clock = time_features(jnp.arange(len(x), dtype=jnp.int32), self.max_steps)
+        clock = jnp.broadcast_to(clock[:, None], (*x.shape[:2], clock.shape[-1]))
+        timed = jnp.concatenate([x, clock], axis=-1)
+        if self.actions is None or self.joint is None:
+            return timed
+        return self.joint(jnp.concatenate([timed, self.actions(action, x)], axis=-1))
 
-    def pairs(
-        self,
-        past: Float[Array, "time batch features"],
-        current: Float[Array, "time batch timed"],
-    ) -> Float[Array, "past time batch"]:
+    def pairs(self, steps: Float[Array, "time batch features"]) -> Float[Array, "past time batch"]:
         """The matrix of c(s_k, s_t), by k and t; only k <= t means anything."""
         if self.phi is not None and self.psi is not None:
-            return jnp.einsum("kbr,tbr->ktb", affine(self.phi, past), affine(self.psi, current))
+            return jnp.einsum("kbr,tbr->ktb", affine(self.phi, steps), affine(self.psi, steps))
         assert self.pair is not None
-        time, batch = past.shape[:2]
-        first = jnp.broadcast_to(past[:, None], (time, time, batch, past.shape[-1]))
-        second = jnp.broadcast_to(current[None], (time, time, batch, current.shape[-1]))
+        shape = (len(steps), *steps.shape)
+        first, second = (jnp.broadcast_to(x, shape) for x in (steps[:, None], steps[None]))
         return self.pair(jnp.concatenate([first, second], axis=-1))
 
     def regress(
@@ -125,10 +126,10 @@ class PairwiseModel(eqx.Module):
         multi_stage: bool,
     ) -> Regression:
         """Eq. (regression_model) on whole episodes."""
-        past, current = self.sides(observation, action)
+        steps = self.steps(observation, action)
         if self.phi is None or self.psi is None:
-            return plain(self.pairs(past, current), reward, valid, multi_stage=multi_stage)
-        phi, psi = affine(self.phi, past), affine(self.psi, current)
+            return plain(self.pairs(steps), reward, valid, multi_stage=multi_stage)
+        phi, psi = affine(self.phi, steps), affine(self.psi, steps)
         return low_rank(phi, psi, reward, valid, multi_stage=multi_stage)
 
 

@@ -108,12 +108,13 @@ def two_causes(seed, number):
 
 @pytest.mark.parametrize("form", ["plain", "low-rank"])
 def test_pairs_say_which_state_pays_for_which(form):
-    driver = make_learner(dataclasses.replace(SMALL, form=form))
+    driver = make_learner(dataclasses.replace(SMALL, form=form), steps=9)
     for batch in range(60):
         driver.learn(two_causes(batch, 16))
     episode = next(e for e in two_causes(1000, 100) if e.reward.sum() == 3)
     explanation = driver.explain(episode)
     c = np.asarray(explanation.terms["pairs"].values)
+    assert c.shape == (7, 7)  # one for each state, the terminal one included
     assert c[3, 0] - c[3, 1] > 0.4  # the first cause pays at the fourth state
     assert c[5, 1] - c[5, 0] > 0.8  # the second one at the last
     d = np.asarray(driver.method.of_states(driver.state, jnp.eye(5)))

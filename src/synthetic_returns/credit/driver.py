@@ -19,7 +19,7 @@ from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
 from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.data.replay import Replay
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.hindsight import Hindsight
 from synthetic_returns.credit.method import Assigner, Assignment, CreditMethod, Need
 from synthetic_returns.credit.settlement import settled
@@ -182,7 +182,15 @@ class CreditDriver(Generic[Item]):
         """What the method says about every state of an episode, as the view shows it."""
         batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
         explanation = self._functions.explain(self._arrays, vars(batch))
-        explanation = jax.tree.map(lambda x: x[: len(episode) + 1, 0], explanation)
+        states = len(episode) + 1
+
+        def of_episode(term: Term) -> Term:
+            values = term.values[:states, 0]
+            values = values[:, :states] if term.kind == "pairs" else values
+            return eqx.tree_at(lambda t: t.values, term, values)
+
+        terms = {name: of_episode(term) for name, term in explanation.terms.items()}
+        explanation = Explanation(terms, explanation.credit)
         # Terminal states earn nothing.
         return eqx.tree_at(
             lambda e: e.terms[e.credit].values, explanation, explanation.paid.at[-1].set(0)

@@ -42,6 +42,8 @@ __all__ = [
     "taken_action",
 ]
 
+LEAST = -20.0  # log-probability; an action that is never taken has no hindsight
+
 
 class HindsightState(eqx.Module):
     """The model and what it knows about rewards, which are in the environment's units.
@@ -262,7 +264,7 @@ def returns_to_come(episodes: EpisodeBatch) -> Float[Array, "time batch"]:
 def log_policy(episodes: EpisodeBatch) -> Float[Array, "time batch actions"]:
     """The log-probabilities of the policy that acted."""
     assert episodes.log_probs is not None
-    return jax.lax.stop_gradient(jax.nn.log_softmax(episodes.log_probs))
+    return jnp.maximum(jax.nn.log_softmax(episodes.log_probs), LEAST)
 
 
 def taken_action(episodes: EpisodeBatch) -> Int[Array, "time batch"]:

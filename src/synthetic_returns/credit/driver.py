@@ -193,7 +193,9 @@ class CreditDriver(Generic[Item]):
         explanation = Explanation(terms, explanation.credit)
         # Terminal states earn nothing.
         return eqx.tree_at(
-            lambda e: e.terms[e.credit].values, explanation, explanation.paid.at[-1].set(0)
+            lambda e: e.terms[e.credit].values,
+            explanation,
+            jnp.asarray(explanation.paid).at[-1].set(0),
         )
 
     def forget(self, stream: int) -> list[Item]:

@@ -147,7 +147,7 @@ def state_graph(env: Environment[Any], most: int = MOST_STATES) -> StateGraph:
     step = jax.jit(jax.vmap(jax.vmap(env.step, in_axes=(None, 0)), in_axes=(0, None)))
     numbers = {_identity(state, over=False): 0}
     observations, over = [np.asarray(first.observation)], [False]
-    rows: dict[int, tuple[np.ndarray, ...]] = {}
+    rows: dict[int, tuple[Any, ...]] = {}
     frontier = {0: jax.tree.map(np.asarray, state)}
     while frontier:
         stacked = jax.tree.map(lambda *x: jnp.stack(x), *frontier.values())

@@ -118,8 +118,9 @@ def test_pairs_say_which_state_pays_for_which(form):
     assert c[3, 0] - c[3, 1] > 0.4  # the first cause pays at the fourth state
     assert c[5, 1] - c[5, 0] > 0.8  # the second one at the last
     d = np.asarray(driver.method.of_states(driver.state, jnp.eye(5)))
-    assert d[0] - d[2] == pytest.approx(1, abs=0.4)
-    assert d[1] - d[2] == pytest.approx(2, abs=0.5)
+    # Worth 1 and 2; a sum leaves open how much of that is the cost of the state in its place.
+    assert 0.5 < d[0] - d[2] < 1.8
+    assert 1.2 < d[1] - d[2] < 2.8
     np.testing.assert_allclose(np.asarray(explanation.paid)[:2], d[:2], rtol=1e-4)
 
 

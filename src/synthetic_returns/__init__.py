@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from synthetic_returns.credit.driver import CreditDriver
     from synthetic_returns.credit.episodic.method import Episodic
     from synthetic_returns.credit.explanation import Explanation, Term
+    from synthetic_returns.credit.hindsight_actions.cocoa import Cocoa
+    from synthetic_returns.credit.hindsight_actions.hca import Hca
     from synthetic_returns.credit.method import Assigner, Assignment, CreditMethod, Gives, Need
     from synthetic_returns.credit.oracle import Oracle
+    from synthetic_returns.credit.pairwise.method import Pairwise, SaAlone
     from synthetic_returns.credit.paper.association import Association, associate
     from synthetic_returns.credit.paper.memory import EpisodicMemory
     from synthetic_returns.credit.paper.method import Paper
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from synthetic_returns.credit.registry import register_method
     from synthetic_returns.credit.rewards import augmented_reward
     from synthetic_returns.credit.rudder.method import Rudder
+    from synthetic_returns.credit.secret import Secret
     from synthetic_returns.credit.spec import EpisodeSpec
     from synthetic_returns.credit.view import View
     from synthetic_returns.envs.base import Environment, VectorEnvironment
@@ -48,6 +52,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "Advance": "credit.advance.method",
     "Association": "credit.paper.association",
+    "Cocoa": "credit.hindsight_actions.cocoa",
+    "Hca": "credit.hindsight_actions.hca",
+    "Pairwise": "credit.pairwise.method",
+    "SaAlone": "credit.pairwise.method",
+    "Secret": "credit.secret",
     "Config": "config",
     "ContributionModel": "credit.paper.sa_model",
     "Environment": "envs.base",
@@ -100,6 +109,7 @@ __all__ = [
     "Assigner",
     "Assignment",
     "Association",
+    "Cocoa",
     "Config",
     "ContributionModel",
     "CreditDriver",
@@ -113,14 +123,18 @@ __all__ = [
     "EpisodicMemory",
     "Explanation",
     "Gives",
+    "Hca",
     "Need",
     "Oracle",
+    "Pairwise",
     "Paper",
     "Recording",
     "Replay",
     "Rrd",
     "Rudder",
     "Run",
+    "SaAlone",
+    "Secret",
     "Segment",
     "StateAssociativeModel",
     "StepType",

@@ -19,6 +19,7 @@ from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import StepType, TimeStep
+from tests.credit.known_advantages import WORTH, advantages_of, make_decisions
 from tests.credit.known_contributions import KINDS, LENGTH, SMALL, TRUE, episode_of, make_episodes
 from tests.credit.methods import CONSERVING, REPLAY, Linear, Novelty, Taken, Uniform
 from tests.credit.test_recorder import LONGEST, make_stream, segments
@@ -33,6 +34,8 @@ def small(name: str, **settings: Any) -> Any:
 
 OURS = [find_method(name) for name in method_names()]
 LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
+PAYING = [kind for kind in LEARNED if kind.gives is Gives.REWARD]
+ADVISING = [kind for kind in LEARNED if kind.gives is Gives.ADVANTAGE]
 # Small enough for a test; a method that is not listed is taken as it comes.
 SMALLER: dict[str, CreditMethod] = {
     "episodic": dataclasses.replace(SMALL, replay=REPLAY),
@@ -41,6 +44,11 @@ SMALLER: dict[str, CreditMethod] = {
     "decomposition": small("decomposition", head_sizes=(8,)),
     "rrd": small("rrd", head_sizes=(8,), subsequence=3, unbiased=True),
     "uniform": small("uniform", head_sizes=(8,)),
+    "hca": small("hca", rank=4, most=8),
+    "cocoa": small("cocoa", rank=4, most=8),
+    "pairwise": small("pairwise", rank=4),
+    "sa-alone": small("sa-alone", rank=4),
+    "secret": small("secret", width=8),
 }
 # What the laws about learning take instead; the others as they come.
 TAUGHT = {"episodic": SMALL, "rudder": find_method("rudder")(replay=Replay())}  # pyright: ignore
@@ -49,7 +57,8 @@ METHODS = [
     *(k() for k in (Linear, Novelty, Uniform, Taken, *CONSERVING)),
 ]
 EACH = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-EACH_LEARNED = pytest.mark.parametrize("kind", LEARNED, ids=lambda kind: kind.name)
+EACH_PAYING = pytest.mark.parametrize("kind", PAYING, ids=lambda kind: kind.name)
+EACH_ADVISING = pytest.mark.parametrize("kind", ADVISING, ids=lambda kind: kind.name)
 
 ROWS = [[6, 3, 5, 4, 6, 2, 6], [2, 5, 6, 6, 1, 4, 5], [5, 5, 4, 6, 3, 6, 6]]
 
@@ -188,7 +197,8 @@ def test_it_is_explained(method):
         events={},
     )
     zeros = jnp.zeros((time - 1, batch))
-    played = Played(timestep, jnp.zeros((time - 1, batch), jnp.int32), zeros, zeros)
+    log_pi = jnp.full((time - 1, batch, 2), jnp.log(0.5))
+    played = Played(timestep, jnp.zeros((time - 1, batch), jnp.int32), log_pi, zeros)
     credit = EpisodeCredit(driver.state, method, View())
     explanation = eqx.filter_jit(credit.explain)(played)
     assert explanation.credit in explanation.terms
@@ -211,8 +221,12 @@ def with_policy(episodes: list[Any]) -> list[Any]:
     """With actions and what a policy says, for methods that need them."""
     n = np.zeros(LENGTH, np.float32)
     return [
-        dataclasses.replace(e, action=n.astype(np.int32), log_prob=n, value=n) for e in episodes
-    ]
+        dataclasses.replace(
+            e, action=n.astype(np.int32), log_probs=np.log(np.full((LENGTH, 2), 0.5, np.float32)),
+            value=n,
+        )
+        for e in episodes
+    ]  # fmt: skip
 
 
 @functools.cache
@@ -229,7 +243,7 @@ def taught(
         episodes = make_episodes(batch, 16, np.array(contribution, np.float32), noise, scale)
         driver.learn(with_policy(episodes))
     paid: list[list[float]] = [[] for _ in range(KINDS)]
-    for episode in with_policy(make_episodes(1000, 64)):
+    for episode in with_policy(make_episodes(1000, 64, scale=scale)):
         credit = np.asarray(driver._credit_of(episode).reward)[:, 0]
         for kind_of_state, value in zip(
             episode.observation[1:-1].argmax(axis=1), credit[:-1], strict=True
@@ -238,22 +252,57 @@ def taught(
     return np.array([np.mean(values) for values in paid])
 
 
-@EACH_LEARNED
+@EACH_PAYING
 def test_contributions_that_are_known_are_found(kind):
     paid = taught(kind, noise=0.5)
     assert np.corrcoef(paid, TRUE)[0, 1] > 0.95
 
 
-@EACH_LEARNED
+@EACH_PAYING
 def test_the_unit_of_reward_changes_nothing_but_the_unit(kind):
     one, thousand = taught(kind, noise=0.5), taught(kind, noise=0.5, scale=1000.0)
     np.testing.assert_allclose(thousand / 1000, one, atol=0.15 * np.ptp(one))
 
 
-@EACH_LEARNED
+@EACH_PAYING
 def test_noise_earns_next_to_nothing(kind):
     paid = taught(kind, (0.0,) * KINDS, noise=1.0)
     assert np.ptp(paid) < 0.1
+
+
+@functools.cache
+def advised(kind: type[CreditMethod], worth: tuple[float, ...] = WORTH, *, noise: float = 0.0,
+            scale: float = 1.0) -> np.ndarray:  # fmt: skip
+    """The mean advantage of each action in a state of each kind, after learning."""
+    driver = learner(kind)
+    for batch in range(60):
+        driver.learn(make_decisions(batch, 16, worth, noise, scale))
+    total, number = np.zeros((KINDS, 2)), np.zeros((KINDS, 1))
+    for episode in make_decisions(1000, 64, worth, noise, scale):
+        advantage = np.asarray(driver._credit_of(episode).advantage)[:-1, 0]
+        kinds = episode.observation[:-2].argmax(axis=1)
+        np.add.at(total, kinds, advantage)
+        np.add.at(number, kinds, 1)
+    return total / number
+
+
+@EACH_ADVISING
+def test_advantages_that_are_known_are_found(kind):
+    found, want = advised(kind), advantages_of(WORTH)
+    assert np.corrcoef(found.ravel(), want.ravel())[0, 1] > 0.95
+    slope = (found * want).sum() / (want**2).sum()
+    assert 0.6 < slope < 1.4  # in units of reward
+
+
+@EACH_ADVISING
+def test_the_unit_of_reward_is_that_of_advantages(kind):
+    one, thousand = advised(kind), advised(kind, scale=1000.0)
+    np.testing.assert_allclose(thousand / 1000, one, atol=0.15 * np.ptp(one))
+
+
+@EACH_ADVISING
+def test_noise_is_no_advantage(kind):
+    assert np.ptp(advised(kind, (0.0,) * KINDS, noise=1.0)) < 0.3
 
 
 def test_an_episode_that_was_not_seen_from_its_start_is_not_waited_for():

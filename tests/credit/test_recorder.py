@@ -14,6 +14,12 @@ from synthetic_returns.types import StepType
 LONGEST = 6
 
 
+def policy(actions):
+    """Log-probabilities of two actions that tell what was done."""
+    first = (actions % 7 + 1) / 9
+    return np.log(np.stack([first, 1 - first], axis=-1)).astype(np.float32)
+
+
 def make_stream(rows, seed):
     """Environments side by side whose episodes have the given lengths, and the episodes.
 
@@ -39,7 +45,7 @@ def make_stream(rows, seed):
                 reward=np.array(rewards[1:], np.float32),
                 discount=np.array(discounts[1:], np.float32),
                 action=actions[:-1].astype(np.int32),
-                log_prob=-actions[:-1].astype(np.float32),
+                log_probs=policy(actions[:-1]),
                 value=2 * actions[:-1].astype(np.float32),
             )
             episodes.append((row, begin + length, episode))
@@ -59,7 +65,7 @@ def segment(part):
         reward=rewards[1:].astype(np.float32),
         discount=discounts[1:].astype(np.float32),
         action=actions[:-1].astype(np.int32),
-        log_prob=-actions[:-1].astype(np.float32),
+        log_probs=policy(actions[:-1]),
         value=2 * actions[:-1].astype(np.float32),
     )
 
@@ -74,14 +80,14 @@ def segments(streams, length):
 def record_all(streams, length, **view):
     """Records the streams in segments; also how many steps were used."""
     chosen = View(**view)
-    spec = EpisodeSpec((2,), np.dtype(np.float32), chosen.kept(LONGEST), has_policy=True)
+    spec = EpisodeSpec((2,), np.dtype(np.float32), chosen.kept(LONGEST), 2, has_policy=True)
     recorder = EpisodeRecorder(spec, chosen, len(streams), LONGEST)
     found = [one for part in segments(streams, length) for one in recorder.record(part)]
     return found, (min(map(len, streams)) - 1) // length * length
 
 
 def assert_same(got, want):
-    for name in ("observation", "reward", "discount", "action", "log_prob", "value"):
+    for name in ("observation", "reward", "discount", "action", "log_probs", "value"):
         np.testing.assert_array_equal(getattr(got, name), getattr(want, name), name)
 
 

@@ -22,7 +22,7 @@ def methods_table() -> Table:
     """Every method in one line."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("name", "what it does", "paper", "needs", "used in"):
-        table.add_column(heading, no_wrap=heading != "needs")
+        table.add_column(heading, no_wrap=heading not in ("paper", "needs"))
     for name in method_names():
         method = find_method(name)
         needs = ", ".join(sorted(method.needs)) or "-"

@@ -20,7 +20,7 @@ from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
 from synthetic_returns.credit.data.memory import slots_that_fit
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.data.replay import Replay
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.hindsight import Hindsight
 from synthetic_returns.credit.method import Assigner, Assignment, CreditMethod, Need
 from synthetic_returns.credit.settlement import settled
@@ -33,7 +33,7 @@ __all__ = ["CreditDriver"]
 
 EXAMINED_STATES = 10_000  # at once, at most: episodes of images may end in many places together
 NO_EPISODES = Replay(slots=2, save=False)  # of a method that learns nothing
-FIELDS = {Need.ACTIONS: "action", Need.LOG_PROBS: "log_prob", Need.VALUES: "value"}
+FIELDS = {Need.ACTIONS: "action", Need.LOG_PROBS: "log_probs", Need.VALUES: "value"}
 
 Item = TypeVar("Item")
 
@@ -172,6 +172,8 @@ class CreditDriver(Generic[Item]):
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
         if not episodes:
             return
+        for episode in episodes:
+            _check_rewards(episode)
         replay = self._replay
         rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
         self.make_room(max(map(len, episodes)), rng)
@@ -202,10 +204,20 @@ class CreditDriver(Generic[Item]):
         """What the method says about every state of an episode, as the view shows it."""
         batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
         explanation = self._functions.explain(self._arrays, vars(batch))
-        explanation = jax.tree.map(lambda x: x[: len(episode) + 1, 0], explanation)
+        states = len(episode) + 1
+
+        def of_episode(term: Term) -> Term:
+            values = term.values[:states, 0]
+            values = values[:, :states] if term.kind == "pairs" else values
+            return eqx.tree_at(lambda t: t.values, term, values)
+
+        terms = {name: of_episode(term) for name, term in explanation.terms.items()}
+        explanation = Explanation(terms, explanation.credit)
         # Terminal states earn nothing.
         return eqx.tree_at(
-            lambda e: e.terms[e.credit].values, explanation, explanation.paid.at[-1].set(0)
+            lambda e: e.terms[e.credit].values,
+            explanation,
+            jnp.asarray(explanation.paid).at[-1].set(0),
         )
 
     def forget(self, stream: int) -> list[Item]:
@@ -278,7 +290,7 @@ class CreditDriver(Generic[Item]):
             reward=batch.reward,
             discount=batch.discount,
             action=batch.action,
-            log_prob=batch.log_prob,
+            log_probs=batch.log_probs,
             value=batch.value,
         )
         credit, _ = self._credit(self._start(1), whole)
@@ -359,6 +371,17 @@ def _known(method: Assigner, spec: EpisodeSpec) -> set[Need]:
     if spec.has_policy:
         known |= {Need.LOG_PROBS, Need.VALUES}
     return known & method.uses
+
+
+def _check_rewards(episode: Episode) -> None:
+    """Refuses what would spoil all that was learned, and every later episode with it."""
+    flawed = np.flatnonzero(~np.isfinite(episode.reward))
+    if len(flawed):
+        raise ValueError(
+            f"the reward of step {flawed[0]} of an episode of {len(episode)} steps is "
+            f"{episode.reward[flawed[0]]}; rewards must be finite: find where the environment "
+            "produces it."
+        )
 
 
 def _check_needs(method: Assigner, spec: EpisodeSpec) -> None:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
-from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.view import View
 from synthetic_returns.nn.networks import AgentNetwork
@@ -24,13 +24,13 @@ class Played(eqx.Module):
     Attributes:
       timestep: ``[T + 1, B]``.
       action: what was done in each state but the last, where that is known.
-      log_prob: how likely that was.
+      log_probs: how likely each action was, as a logarithm.
       value: what the agent expected.
     """
 
     timestep: TimeStep
     action: Int[Array, "time batch"] | None = None
-    log_prob: Float[Array, "time batch"] | None = None
+    log_probs: Float[Array, "time batch actions"] | None = None
     value: Float[Array, "time batch"] | None = None
 
 
@@ -59,7 +59,7 @@ class EpisodeCredit(eqx.Module):
             discount=jnp.where(running, timestep.discount[1:], 0),
             length=jnp.sum(running, axis=0, dtype=jnp.int32),
             action=played.action,
-            log_prob=played.log_prob,
+            log_probs=played.log_probs,
             value=played.value,
             contribution=None if told is None else jnp.where(running, told[1:], 0),
         )
@@ -69,8 +69,10 @@ class EpisodeCredit(eqx.Module):
             explanation = self._spread(
                 self.method.explain(self.state, self.view.thin(whole)), whole
             )
-        # Terminal states earn nothing.
-        return _with_credit(explanation, jnp.where(timestep.last, 0, explanation.paid))
+        # Terminal states earn nothing, and there is nothing to be done in them.
+        paid = jnp.asarray(explanation.paid)
+        last = jnp.reshape(timestep.last, timestep.last.shape + (1,) * (paid.ndim - 2))
+        return _with_credit(explanation, jnp.where(last, 0, paid))
 
     def of_states(self, observation: Shaped[Array, "batch *shape"]) -> Float[Array, "batch"]:
         """The credit of single states; NaN if it depends on what came before."""
@@ -79,9 +81,19 @@ class EpisodeCredit(eqx.Module):
     def _spread(self, explanation: Explanation, whole: EpisodeBatch) -> Explanation:
         """The terms of thinned episodes on every state, and the credit as it is paid there."""
         time = jnp.arange(len(whole.observation), dtype=jnp.int32)[:, None]
-        spread = jax.tree.map(
-            lambda x: jnp.repeat(x, self.view.stride, axis=0)[: len(time)], explanation
-        )
+
+        def repeated(x: Array, axis: int) -> Array:
+            index = jnp.arange(len(time), dtype=jnp.int32) // self.view.stride
+            return jnp.take(x, index, axis=axis)
+
+        def spread_term(term: Term) -> Term:
+            values = repeated(jnp.asarray(term.values), 0)
+            if term.kind == "pairs":
+                values = repeated(values, 2)
+            return eqx.tree_at(lambda t: t.values, term, values)
+
+        terms = {name: spread_term(term) for name, term in explanation.terms.items()}
+        spread = Explanation(terms, explanation.credit)
         if self.method.gives is not Gives.REWARD:
             return spread
         if Need.WHOLE_EPISODES in self.method.needs:
@@ -94,7 +106,7 @@ class EpisodeCredit(eqx.Module):
             reward=whole.reward,
             discount=whole.discount,
             action=whole.action,
-            log_prob=whole.log_prob,
+            log_probs=whole.log_probs,
             value=whole.value,
             contribution=whole.contribution,
         )
@@ -158,8 +170,7 @@ def explain(credit: Credit | None, trajectory: Trajectory) -> Explanation:
     if credit is None:
         return Explanation()
     log_pi = jax.nn.log_softmax(trajectory.logits)
-    taken = jnp.take_along_axis(log_pi, trajectory.action[..., None], axis=-1)[..., 0]
-    return credit.explain(Played(trajectory.timestep, trajectory.action, taken, trajectory.value))
+    return credit.explain(Played(trajectory.timestep, trajectory.action, log_pi, trajectory.value))
 
 
 def _with_credit(explanation: Explanation, values: Array) -> Explanation:

@@ -24,6 +24,11 @@ _HOMES = {
     "decomposition": "synthetic_returns.credit.redistribution.decomposition:Decomposition",
     "rrd": "synthetic_returns.credit.redistribution.rrd:Rrd",
     "uniform": "synthetic_returns.credit.redistribution.uniform:Uniform",
+    "secret": "synthetic_returns.credit.secret:Secret",
+    "pairwise": "synthetic_returns.credit.pairwise.method:Pairwise",
+    "sa-alone": "synthetic_returns.credit.pairwise.method:SaAlone",
+    "hca": "synthetic_returns.credit.hindsight_actions.hca:Hca",
+    "cocoa": "synthetic_returns.credit.hindsight_actions.cocoa:Cocoa",
 }
 _REGISTERED: dict[str, type[AnyMethod]] = {}
 

@@ -24,7 +24,7 @@ class EpisodeSpec:
       num_actions: actions are the integers below this; None where they are something else.
       action_shape: of one action.
       action_dtype: how actions are kept; None where they are not known.
-      has_policy: whether the log-probabilities and values of the agent are known.
+      has_policy: whether the agent's values, and its log-probabilities of all actions, are known.
       has_contributions: whether the true contribution of every step is known.
       stride: how many steps of the task lie between two states.
       changes: whether the frames of an observation are to be seen as differences.
@@ -48,6 +48,16 @@ class EpisodeSpec:
     channels_first: bool = False
     scale: np.ndarray | None = None
     encoder: Callable[[Array], Array] | None = None
+
+    def knows(self, field: str) -> bool:
+        """Whether ``action``, ``log_probs`` or ``value`` of a step is known."""
+        return self.action_dtype is not None if field == "action" else self.has_policy
+
+    def entry(self, field: str) -> tuple[tuple[int, ...], Any]:
+        """The shape and type of ``action``, ``log_probs`` or ``value`` of one step."""
+        if field == "action":
+            return self.action_shape, self.action_dtype
+        return ((self.num_actions or 0,) if field == "log_probs" else ()), np.float32
 
     @classmethod
     def of_task(cls, task: TaskSpec, view: View) -> "EpisodeSpec":

@@ -104,7 +104,7 @@ class View:
             discount=discount,
             length=-(-length // self.stride),
             action=at(episodes.action, states[:-1]),
-            log_prob=at(episodes.log_prob, states[:-1]),
+            log_probs=at(episodes.log_probs, states[:-1]),
             value=at(episodes.value, states[:-1]),
             contribution=summed(episodes.contribution),
         )

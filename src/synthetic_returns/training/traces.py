@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import play_episodes
@@ -192,9 +192,24 @@ class TraceRecorder:
         episodes = {AGENT: (explained.timestep, explain(credit, explained))}
         if env.has_script:
             timestep, action = _play_script(env, key)
-            explanation = credit.explain(Played(timestep, action)) if credit else Explanation()
+            explanation = Explanation()
+            if credit:
+                log_pi, value = _opinion(agent, timestep)
+                explanation = credit.explain(Played(timestep, action, log_pi, value))
             episodes[SCRIPTED] = (timestep, explanation)
         return episodes
+
+
+def _opinion(
+    agent: Agent, timestep: TimeStep
+) -> tuple[Float[Array, "time batch actions"], Float[Array, "time batch"]]:
+    """What the agent would have done in the states of an episode, and what it would expect."""
+    network = agent.network
+    features = network.torso(timestep.observation)
+    core = network.initial_state(timestep.reward.shape[1])
+    hidden, _ = network.recur(features, timestep.first, core)
+    logits, value = network.heads(hidden)
+    return jax.nn.log_softmax(logits[:-1]), value[:-1]
 
 
 def _play(env: Environment, agent: Agent, key: Key) -> Trajectory:

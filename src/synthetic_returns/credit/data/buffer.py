@@ -40,7 +40,7 @@ class EpisodeBuffer:
           spec: of the episodes.
           slots: how many are kept, at least 2.
           fields: what is kept of them beside observations, rewards and discounts: ``action``,
-            ``log_prob``, ``value``.
+            ``log_probs``, ``value``.
           max_steps: how long an episode may be; as long as expected unless given.
         """
         if slots < 2:
@@ -59,10 +59,8 @@ class EpisodeBuffer:
             "discount": np.zeros(steps, np.float32),
         }
         for name in fields:
-            shape, dtype = steps, np.dtype(np.float32)
-            if name == "action":
-                shape, dtype = (*steps, *spec.action_shape), spec.action_dtype
-            self.arrays[name] = np.zeros(shape, dtype)
+            shape, dtype = spec.entry(name)
+            self.arrays[name] = np.zeros((*steps, *shape), dtype)
         self.length = np.zeros(slots, np.int32)
         self.number = np.zeros(slots, np.int64)
         self.seen = np.zeros((), np.int64)

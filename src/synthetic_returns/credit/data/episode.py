@@ -23,7 +23,7 @@ class Episode:
       reward: the reward of leaving each of the first n.
       discount: what the future counts after each step: 0 where the episode terminated.
       action: what the agent did in each, where that is known.
-      log_prob: the log-probability of doing so, where that is known.
+      log_probs: the log-probability of each action in each, where that is known.
       value: what the agent expected in each, where that is known.
       stride: how many steps apart the states are; rewards are sums from one to the next.
     """
@@ -32,7 +32,7 @@ class Episode:
     reward: np.ndarray
     discount: np.ndarray
     action: np.ndarray | None = None
-    log_prob: np.ndarray | None = None
+    log_probs: np.ndarray | None = None
     value: np.ndarray | None = None
     stride: int = 1
 
@@ -50,7 +50,7 @@ class EpisodeBatch(eqx.Module):
       discount: after each step.
       length: steps of each episode.
       action: what the agent did in each state.
-      log_prob: how likely that was.
+      log_probs: how likely each action was, as a logarithm.
       value: what the agent expected.
       contribution: the true contribution of each step, where known; not of recorded episodes.
     """
@@ -60,7 +60,7 @@ class EpisodeBatch(eqx.Module):
     discount: Float[Array, "time batch"]
     length: Int[Array, "batch"]
     action: Shaped[Array, "time batch *action"] | None = None
-    log_prob: Float[Array, "time batch"] | None = None
+    log_probs: Float[Array, "time batch actions"] | None = None
     value: Float[Array, "time batch"] | None = None
     contribution: Float[Array, "time batch"] | None = None
 
@@ -88,7 +88,7 @@ class Segment:
       reward: of each transition.
       discount: after each transition.
       action: of each transition, where known.
-      log_prob: how likely it was.
+      log_probs: how likely each action was there, as a logarithm.
       value: what the agent expected in each source state.
       contribution: the true contribution of each transition, where known.
     """
@@ -99,7 +99,7 @@ class Segment:
     reward: Float[AnyArray, "time batch"]
     discount: Float[AnyArray, "time batch"]
     action: Shaped[AnyArray, "time batch *action"] | None = None
-    log_prob: Float[AnyArray, "time batch"] | None = None
+    log_probs: Float[AnyArray, "time batch actions"] | None = None
     value: Float[AnyArray, "time batch"] | None = None
     contribution: Float[AnyArray, "time batch"] | None = None
 

@@ -14,7 +14,7 @@ from synthetic_returns.utils.checks import check_positive
 __all__ = ["Ended", "EpisodeRecorder"]
 
 UNSEEN = -1  # the length of a running episode whose beginning is not known
-OPTIONAL = ("action", "log_prob", "value")
+OPTIONAL = ("action", "log_probs", "value")
 
 
 class Ended(NamedTuple):
@@ -70,11 +70,10 @@ class EpisodeRecorder:
             "discount": np.zeros(steps, np.float32),
             "length": np.full(num_envs, UNSEEN, np.int32),
         }
-        if spec.action_dtype is not None:
-            self._arrays["action"] = np.zeros((*steps, *spec.action_shape), spec.action_dtype)
-        if spec.has_policy:
-            self._arrays["log_prob"] = np.zeros(steps, np.float32)
-            self._arrays["value"] = np.zeros(steps, np.float32)
+        for name in OPTIONAL:
+            if spec.knows(name):
+                shape, dtype = spec.entry(name)
+                self._arrays[name] = np.zeros((*steps, *shape), dtype)
 
     @property
     def length(self) -> np.ndarray:

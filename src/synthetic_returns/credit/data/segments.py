@@ -3,7 +3,6 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from synthetic_returns.credit.data.episode import Segment
 from synthetic_returns.credit.view import View
@@ -15,13 +14,7 @@ __all__ = ["segment_of"]
 def segment_of(trajectory: Trajectory, view: View) -> Segment:
     """What credit methods see of a trajectory."""
     timestep = trajectory.timestep
-    rest = _rest(
-        timestep.step_type,
-        timestep.reward,
-        timestep.discount,
-        trajectory.action,
-        trajectory.logits,
-    )
+    rest = _rest(timestep.step_type, timestep.reward, timestep.discount, trajectory.logits)
     # Not a part of what is compiled, which would copy it.
     seen = view.crop(timestep.observation)
     told = timestep.contribution
@@ -35,12 +28,11 @@ def segment_of(trajectory: Trajectory, view: View) -> Segment:
 
 
 @jax.jit
-def _rest(step_type: Any, reward: Any, discount: Any, action: Any, logits: Any) -> dict[str, Any]:
-    log_pi = jax.nn.log_softmax(logits)
+def _rest(step_type: Any, reward: Any, discount: Any, logits: Any) -> dict[str, Any]:
     return {
         "first": step_type == StepType.FIRST,
         "last": step_type == StepType.LAST,
         "reward": reward[1:],
         "discount": discount[1:],
-        "log_prob": jnp.take_along_axis(log_pi, action[..., None], axis=-1)[..., 0],
+        "log_probs": jax.nn.log_softmax(logits),
     }

@@ -1,0 +1,1 @@
+"""Pairwise state-associative learning: the general form, of the paper's supplement."""

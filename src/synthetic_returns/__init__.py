@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from synthetic_returns.envs.task import Task
     from synthetic_returns.nn.settings import TorsoSettings
     from synthetic_returns.presets import preset
+    from synthetic_returns.recorded.credit import Credit
+    from synthetic_returns.recorded.score import Score
     from synthetic_returns.training.runs import Run
     from synthetic_returns.training.trainer import train
     from synthetic_returns.types import StepType, TimeStep
@@ -49,6 +51,7 @@ _HOMES = {
     "Environment": "envs.base",
     "Assigner": "credit.method",
     "Assignment": "credit.method",
+    "Credit": "recorded.credit",
     "CreditDriver": "credit.driver",
     "CreditMethod": "credit.method",
     "Episode": "credit.data.episode",
@@ -61,6 +64,7 @@ _HOMES = {
     "Oracle": "credit.oracle",
     "Paper": "credit.paper.method",
     "Replay": "credit.data.replay",
+    "Score": "recorded.score",
     "Segment": "credit.data.episode",
     "TorsoSettings": "nn.settings",
     "View": "credit.view",
@@ -94,6 +98,7 @@ __all__ = [
     "Association",
     "Config",
     "ContributionModel",
+    "Credit",
     "CreditDriver",
     "CreditMethod",
     "Environment",
@@ -110,6 +115,7 @@ __all__ = [
     "Recording",
     "Replay",
     "Run",
+    "Score",
     "Segment",
     "StateAssociativeModel",
     "StepType",

@@ -159,19 +159,36 @@ class CreditDriver(Generic[Item]):
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
         if not episodes:
             return
-        max_steps, replay = self.buffer.max_steps, self._replay
-        together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
-        for start in range(0, len(episodes), together):
-            some = padded(episodes[start : start + together], max_steps, self._fields)
-            self._arrays = self._functions.examine(self._arrays, vars(some))
-        rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
+        self.examine(episodes)
+        replay, rng = self._replay, np.random.default_rng([self.seed, int(self.buffer.seen)])
         for episode in episodes:
             self.buffer.add(episode, rng)
         if len(self.buffer) >= min(replay.warmup, self.buffer.slots):
             self.updates_owed += replay.updates_per_episode * len(episodes)
-        while self.updates_owed >= 1:
-            self.updates_owed -= 1
-            batch = self.buffer.sample(replay.batch_size, rng)
+        updates = int(self.updates_owed)
+        self.updates_owed -= updates
+        self.train(updates, rng)
+
+    def examine(self, episodes: Sequence[Episode]) -> None:
+        """Lets the method compare episodes that it is not trained on with what it says of them."""
+        if not episodes:
+            return
+        max_steps = self.buffer.max_steps
+        together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
+        for start in range(0, len(episodes), together):
+            some = padded(episodes[start : start + together], max_steps, self._fields)
+            self._arrays = self._functions.examine(self._arrays, vars(some))
+
+    def train(self, updates: int, rng: np.random.Generator | None = None) -> None:
+        """Trains on the episodes of the buffer, so many times.
+
+        Args:
+          updates: how often.
+          rng: draws the batches; a function of the seed and of what was learned unless given.
+        """
+        rng = rng or np.random.default_rng([self.seed, int(self.buffer.seen), self.updates])
+        for _ in range(updates):
+            batch = self.buffer.sample(self._replay.batch_size, rng)
             draw = np.array([self.seed, self.updates], np.uint32)
             self._arrays, self._metrics = self._functions.learn(self._arrays, vars(batch), draw)
             self.updates += 1

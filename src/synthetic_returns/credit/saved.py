@@ -17,7 +17,7 @@ import numpy as np
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.utils.files import RunError, replacing
 
-__all__ = ["load_driver", "save_driver"]
+__all__ = ["load_driver", "read_about", "save_driver"]
 
 FORMAT = 2
 
@@ -32,12 +32,19 @@ _REMEDIES = {
 }
 
 
-def save_driver(path: Path, driver: CreditDriver) -> None:
-    """Writes a file, whole or not at all."""
+def save_driver(path: Path, driver: CreditDriver, about: dict[str, Any] | None = None) -> None:
+    """Writes a file, whole or not at all.
+
+    Args:
+      path: the file.
+      driver: what is written.
+      about: what else there is to know, as JSON can say it; ``read_about`` gives it back.
+    """
     buffer = driver.buffer
     arrays = {f"state{name}": np.asarray(x) for name, x in _leaves(driver).items()}
     arrays |= {
         "header": np.array(json.dumps(_header(driver))),
+        "about": np.array(json.dumps(about or {})),
         "updates": np.array(driver.updates),
         "updates_owed": np.array(driver.updates_owed),
         "seed": np.array(driver.seed),
@@ -51,6 +58,12 @@ def save_driver(path: Path, driver: CreditDriver) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What ``save_driver`` was told about a driver."""
+    arrays = _read(path)
+    return json.loads(str(arrays["about"])) if "about" in arrays else {}
 
 
 def load_driver(path: Path, driver: CreditDriver) -> None:

@@ -1,7 +1,7 @@
 """Finished episodes, kept in a bounded buffer and drawn from it in batches."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -88,6 +88,18 @@ class EpisodeBuffer:
                 self._copy(slot, queue + int(rng.integers(archive)))
         self._write(slot, episode)
         self.seen = self.seen + 1
+
+    def episodes(self) -> Iterator[Episode]:
+        """All that are held: first the archive, then the newest in the order in which they came."""
+        queue = self.slots // 2
+        newest = np.roll(np.arange(queue), -(int(self.seen) % queue) if self.seen > queue else 0)
+        for slot in (*range(queue, self.slots), *newest):
+            if steps := int(self.length[slot]):
+                fields = {
+                    name: array[slot, : steps + (name == "observation")].copy()
+                    for name, array in self.arrays.items()
+                }
+                yield Episode(**fields)
 
     def sample(self, size: int, rng: np.random.Generator) -> EpisodeBatch:
         """Draws episodes, padded to the longest of them, rounded up to one of few lengths."""

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     from synthetic_returns.viewer.recording import Recording
     from synthetic_returns.viewer.viewer import write_view
     from synthetic_returns.wrappers.sb3 import SyntheticReturnsCallback, SyntheticReturnsVecEnv
+    from synthetic_returns.wrappers.sb3_replay import (
+        CreditNStepReplayBuffer,
+        CreditReplayBuffer,
+        with_credit,
+    )
     from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 
 _HOMES = {
@@ -54,6 +59,8 @@ _HOMES = {
     "Credit": "recorded.credit",
     "CreditDriver": "credit.driver",
     "CreditMethod": "credit.method",
+    "CreditNStepReplayBuffer": "wrappers.sb3_replay",
+    "CreditReplayBuffer": "wrappers.sb3_replay",
     "Episode": "credit.data.episode",
     "EpisodeBatch": "credit.data.episode",
     "EpisodeSpec": "credit.spec",
@@ -88,6 +95,7 @@ _HOMES = {
     "register_task": "envs.registry",
     "train": "training.trainer",
     "frames_of_observations": "viewer.frames",
+    "with_credit": "wrappers.sb3_replay",
     "write_view": "viewer.viewer",
 }
 
@@ -101,6 +109,8 @@ __all__ = [
     "Credit",
     "CreditDriver",
     "CreditMethod",
+    "CreditNStepReplayBuffer",
+    "CreditReplayBuffer",
     "Environment",
     "Episode",
     "EpisodeBatch",
@@ -136,6 +146,7 @@ __all__ = [
     "register_method",
     "register_task",
     "train",
+    "with_credit",
     "write_view",
 ]
 

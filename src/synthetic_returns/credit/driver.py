@@ -133,19 +133,7 @@ class CreditDriver(Generic[Item]):
           The items whose credit is known. Of a method that needs complete episodes, these are
           earlier ones: an item waits until all episodes in it have ended.
         """
-        ended: list[Ended] = []
-        if not self.frozen or self._in_hindsight:
-            on_host = segment
-            if not isinstance(segment.reward, np.ndarray):
-                on_host = jax.tree.map(np.asarray, segment)
-            ended = list(self.recorders[stream].record(on_host))
-        if not self.frozen:
-            episodes = [one.episode for one in ended]
-            self._waiting.extend(episodes)
-            self.recent.extend(episodes)
-            enough = len(self._waiting) if self._learn_every is None else self._learn_every
-            if len(self._waiting) >= enough:
-                self.learn([self._waiting.popleft() for _ in range(enough)])
+        ended = self.observe(segment, stream)
         if self._in_hindsight:
             held = self._held[stream]
             held.add(len(segment.reward), item)
@@ -154,6 +142,23 @@ class CreditDriver(Generic[Item]):
             return held.release(self.recorders[stream].length)
         credit, self._carries[stream] = self._credit(self._carries[stream], segment)
         return [(item, credit)]
+
+    def observe(self, segment: Segment, stream: int = 0) -> list[Ended]:
+        """Takes in a segment as ``follow`` does, and gives no credit: the episodes that ended."""
+        if self.frozen and not self._in_hindsight:
+            return []
+        on_host = segment
+        if not isinstance(segment.reward, np.ndarray):
+            on_host = jax.tree.map(np.asarray, segment)
+        ended = list(self.recorders[stream].record(on_host))
+        if not self.frozen:
+            episodes = [one.episode for one in ended]
+            self._waiting.extend(episodes)
+            self.recent.extend(episodes)
+            enough = len(self._waiting) if self._learn_every is None else self._learn_every
+            if len(self._waiting) >= enough:
+                self.learn([self._waiting.popleft() for _ in range(enough)])
+        return ended
 
     def learn(self, episodes: Sequence[Episode]) -> None:
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
@@ -192,6 +197,36 @@ class CreditDriver(Generic[Item]):
             draw = np.array([self.seed, self.updates], np.uint32)
             self._arrays, self._metrics = self._functions.learn(self._arrays, vars(batch), draw)
             self.updates += 1
+
+    def credit_at(
+        self,
+        observation: np.ndarray,
+        arrived: np.ndarray,
+        action: np.ndarray | None,
+        time: np.ndarray,
+    ) -> np.ndarray:
+        """What single transitions earn now that do not end their episodes, ``[batch]``.
+
+        Args:
+          observation: the states that were left, as the view shows them.
+          arrived: the states that were arrived in.
+          action: what was done, where that is known.
+          time: how long the episode of each had lasted.
+        """
+        number = len(time)
+        rows = np.minimum(np.arange(bucket(number)), number - 1)
+        time = time[rows].astype(np.int32)
+        segment = Segment(
+            observation=np.stack([observation[rows], arrived[rows]]),
+            first=np.stack([time == 0, np.zeros(len(rows), bool)]),
+            last=np.zeros((2, len(rows)), bool),
+            reward=np.zeros((1, len(rows)), np.float32),
+            discount=np.ones((1, len(rows)), np.float32),
+            action=None if action is None else action[rows][None],
+        )
+        carry = self.method.resume(self.state, jnp.asarray(time)), jnp.zeros(len(rows))
+        assignment, _ = self._credit(carry, segment)
+        return np.asarray(assignment.reward)[0, :number]
 
     def explain(self, episode: Episode) -> Explanation:
         """What the method says about every state of an episode, as the view shows it."""

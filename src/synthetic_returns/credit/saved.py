@@ -5,6 +5,7 @@ their names, and the episodes of its buffer one after another, without the paddi
 """
 
 import importlib.metadata
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -32,11 +33,13 @@ _REMEDIES = {
 }
 
 
-def save_driver(path: Path, driver: CreditDriver, about: dict[str, Any] | None = None) -> None:
+def save_driver(
+    path: Path | io.BytesIO, driver: CreditDriver, about: dict[str, Any] | None = None
+) -> None:
     """Writes a file, whole or not at all.
 
     Args:
-      path: the file.
+      path: the file, or something to write to.
       driver: what is written.
       about: what else there is to know, as JSON can say it; ``read_about`` gives it back.
     """
@@ -55,6 +58,9 @@ def save_driver(path: Path, driver: CreditDriver, about: dict[str, Any] | None =
         f"buffer/{name}": array[_held(array, buffer.length, name)]
         for name, array in buffer.arrays.items()
     }
+    if not isinstance(path, Path):
+        np.savez_compressed(path, allow_pickle=False, **arrays)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
@@ -66,7 +72,7 @@ def read_about(path: Path) -> dict[str, Any]:
     return json.loads(str(arrays["about"])) if "about" in arrays else {}
 
 
-def load_driver(path: Path, driver: CreditDriver) -> None:
+def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     """Brings a driver of the same shapes to the saved state; checks before it changes anything."""
     arrays = _read(path)
     _check_header(path, json.loads(str(arrays["header"])), _header(driver))
@@ -128,11 +134,12 @@ def _header(driver: CreditDriver) -> dict[str, Any]:
     }
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
-    if not path.exists():
+def _read(path: Path | io.BytesIO) -> dict[str, np.ndarray]:
+    if isinstance(path, Path) and not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check the path, or save first")
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        opened = path.open("rb") if isinstance(path, Path) else path
+        with opened as file, np.load(file, allow_pickle=False) as archive:
             arrays = dict(archive)
             json.loads(str(arrays["header"]))
             return arrays
@@ -142,7 +149,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _check_header(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
+def _check_header(path: Any, there: dict[str, Any], here: dict[str, Any]) -> None:
     if there.get("format") != FORMAT:
         raise RunError(
             f"{path} has format {there.get('format')!r} and this version reads format {FORMAT}: "

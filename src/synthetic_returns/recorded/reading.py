@@ -117,7 +117,7 @@ def _unpadded(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             )
     elif steps is None:
         raise ValueError(
-            "the batch of episodes has neither rewards [B, T] nor a mask [B, T]; where each episode "
+            "the batch of episodes has neither rewards [B, T] nor a mask; where each episode "
             "has one outcome, a mask or lengths must say where it ends."
         )
     else:

@@ -143,8 +143,8 @@ class StreamCredit:
         )
         for recorder in self.driver.recorders:
             recorder.remedy = (
-                f"make the wrapper with max_episode_steps={2 * max_episode_steps}, or whatever the "
-                "longest episode is"
+                f"pass max_episode_steps={2 * max_episode_steps}, or whatever the longest episode "
+                "is"
             )
         self.running = np.zeros(num_envs, bool)
         self._first = np.zeros(num_envs, bool)
@@ -218,6 +218,10 @@ class StreamCredit:
         self._begin(starts)
         kind = reward.dtype if reward.dtype.kind == "f" else np.dtype(np.float64)
         return self.mix.augmented(reward, credit, ended).astype(kind), credit
+
+    def seen(self, observation: Any) -> np.ndarray:
+        """What the method sees of a batch of observations."""
+        return self.driver.view.crop(self._observed(observation))
 
     def explain(self, episode: Episode) -> Explanation:
         """What the method says about every state of an episode, the terminal one included.

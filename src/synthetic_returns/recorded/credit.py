@@ -80,13 +80,20 @@ class Credit:
         self.driver: CreditDriver[None] | None = None
         self._format: Format | None = None
 
-    def fit(self, episodes: Any, format: Format | None = None) -> "Credit":
+    def fit(
+        self,
+        episodes: Any,
+        format: Format | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "Credit":
         """Learns from episodes, from the beginning.
 
         Args:
           episodes: any number of them. They are read twice, or once if that is all they allow, and
             never held all at once.
           format: of the episodes, where it is known already.
+          progress: called now and then with the updates so far, and how many there will be at
+            least.
         """
         again, stream = _twice(episodes)
         self._format = format or self._read_format(again)
@@ -101,8 +108,12 @@ class Credit:
                 held_out += seen[HELD_OUT - 1 :: HELD_OUT]
                 del seen[HELD_OUT - 1 :: HELD_OUT]
             self._fitted().learn(seen)
+            if progress is not None:
+                progress(self._fitted().updates, self.updates)
         _check_enough(count, paid)
-        self._train_further(held_out)
+        for done in self._train_further(held_out):
+            if progress is not None:
+                progress(done, self.updates)
         return self
 
     def partial_fit(self, episodes: Any) -> "Credit":
@@ -272,14 +283,15 @@ class Credit:
 
     # --- learning ---
 
-    def _train_further(self, held_out: Sequence[Episode]) -> None:
-        """Looks at the episodes again until there were enough updates."""
+    def _train_further(self, held_out: Sequence[Episode]) -> Iterator[int]:
+        """Looks at the episodes again until there were enough updates; gives how many, by then."""
         driver = self._fitted()
         owed = max(0, self.updates - driver.updates) if isinstance(self.method, CreditMethod) else 0
         for part in np.diff(np.linspace(0, owed, ROUNDS + 1).astype(int)):
             if part:
                 driver.train(int(part))
                 driver.examine(held_out)
+                yield driver.updates
 
     def _make_room(self, steps: int) -> None:
         """A driver for longer episodes that goes on where the old one is."""

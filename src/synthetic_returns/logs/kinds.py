@@ -62,7 +62,7 @@ def earning_kinds(states: np.ndarray, credit: np.ndarray) -> Sequence[Kind]:
 
 
 def _kind(states: np.ndarray, credit: np.ndarray, *, mean: bool) -> Kind:
-    state = states.astype(np.float64).mean(axis=0) if mean else states[0]
+    state = np.asarray(states.astype(np.float64).mean(axis=0) if mean else states[0])
     return Kind(float(credit.mean()), float(credit.std()), len(credit), state)
 
 

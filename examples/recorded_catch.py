@@ -81,7 +81,7 @@ def measure(credit: sr.Credit, episodes: list[dict[str, np.ndarray]]) -> dict[st
 
 def save(path: Path, episodes: list[dict[str, np.ndarray]]) -> None:
     """All episodes one behind another in one archive, and how long each is."""
-    arrays = {
+    arrays: dict[str, Any] = {
         name: np.concatenate([one[name] for one in episodes])
         for name in ("observations", "actions", "rewards")
     }
@@ -109,7 +109,7 @@ def main() -> None:
     credit = sr.Credit(updates=args.updates, seed=args.seed)
     credit.fit(record(args.runs, args.episodes, args.seed))
     row = {"runs": args.runs, "episodes": args.episodes, "seed": args.seed}
-    row |= {"updates": credit.driver.updates if credit.driver else 0}
+    row |= {"updates": credit.driver.updates}
     row |= {"cpu_s": round(time.process_time() - start)}
     row |= measure(credit, record(args.runs, 200, args.seed + 1))
     print(row)

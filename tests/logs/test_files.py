@@ -19,7 +19,8 @@ EPISODES = walks(7)
 def write_npz(path, episodes, *, compressed=True, **changes: Any):
     arrays = {name: np.concatenate([e[name] for e in episodes]) for name in episodes[0]}
     arrays["lengths"] = np.array([len(e["rewards"]) for e in episodes])
-    (np.savez_compressed if compressed else np.savez)(path, **(arrays | changes))
+    save: Any = np.savez_compressed if compressed else np.savez
+    save(path, **(arrays | changes))
 
 
 def write_jsonl(path, episodes):
@@ -28,9 +29,9 @@ def write_jsonl(path, episodes):
 
 
 def write_parquet(path, episodes):
-    pyarrow = pytest.importorskip("pyarrow", reason="needs: pip install 'synthetic-returns[logs]'")
-    from pyarrow import parquet
-
+    reason = "needs the extra: pip install 'synthetic-returns[logs]'"
+    pyarrow = pytest.importorskip("pyarrow", reason=reason)
+    parquet = pytest.importorskip("pyarrow.parquet", reason=reason)
     rows = [{name: x.tolist() for name, x in e.items()} for e in episodes]
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
 

@@ -42,8 +42,9 @@ PLANS = [[(3, False), (1, True), (6, False)], [(4, True), (2, False)]]
 def planned(scale: float = 0.01) -> DummyVecEnv:
     class Small(gymnasium.Wrapper):
         def step(self, action):
-            observation, reward, *rest = self.env.step(action)
-            return observation, scale * reward * (1 + int(action)), *rest
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            reward = scale * float(reward) * (1 + int(action))
+            return observation, reward, terminated, truncated, info
 
     rows: Any = [lambda r=r, plan=plan: Small(PlannedEnv(r, plan)) for r, plan in enumerate(PLANS)]
     return DummyVecEnv(rows)

@@ -1,6 +1,7 @@
 """Files of episodes: NumPy archives, JSON lines and Parquet, one episode in memory at a time."""
 
 import abc
+import importlib
 import json
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -190,11 +191,9 @@ class Parquet(LogFile):
 
 def _pyarrow(path: Path) -> tuple[Any, Any]:
     try:
-        import pyarrow
-        from pyarrow import parquet
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise ImportError(
             f"pyarrow is not installed and {path} is a Parquet file: "
             "pip install 'synthetic-returns[logs]', or write the episodes as .npz or .jsonl"
         ) from error
-    return pyarrow, parquet

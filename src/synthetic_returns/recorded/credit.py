@@ -42,9 +42,6 @@ class Credit:
 
     Episodes are mappings of arrays, ``(observations, rewards[, actions])`` tuples or
     ``sr.Episode``; docs/logs.md says what they may hold. All that comes out is numpy.
-
-    Attributes:
-      driver: the credit method at work; None before anything was fitted.
     """
 
     def __init__(
@@ -77,7 +74,7 @@ class Credit:
         self.updates = LEAST_UPDATES if updates is None else updates
         check_positive("updates", self.updates)
         self.max_episode_steps, self.memory_mb, self.seed = max_episode_steps, memory_mb, seed
-        self.driver: CreditDriver[None] | None = None
+        self._driver: CreditDriver[None] | None = None
         self._format: Format | None = None
 
     def fit(
@@ -97,7 +94,7 @@ class Credit:
         """
         again, stream = _twice(episodes)
         self._format = format or self._read_format(again)
-        self.driver = self._make_driver(self._room_for(self._format.longest))
+        self._driver = self._make_driver(self._room_for(self._format.longest))
         held_out: list[Episode] = []
         count, paid = 0, False
         for some in _batched(read_episodes(stream), TOGETHER):
@@ -107,9 +104,9 @@ class Credit:
             if len(held_out) < KEPT_BACK:
                 held_out += seen[HELD_OUT - 1 :: HELD_OUT]
                 del seen[HELD_OUT - 1 :: HELD_OUT]
-            self._fitted().learn(seen)
+            self._learn(seen)
             if progress is not None:
-                progress(self._fitted().updates, self.updates)
+                progress(self.driver.updates, self.updates)
         _check_enough(count, paid)
         for done in self._train_further(held_out):
             if progress is not None:
@@ -118,12 +115,12 @@ class Credit:
 
     def partial_fit(self, episodes: Any) -> "Credit":
         """Learns from more episodes, once."""
-        if self.driver is None:
+        if self._driver is None:
             episodes = list(read_episodes(episodes))
             self._format = self._read_format(episodes)
-            self.driver = self._make_driver(self._room_for(self._format.longest))
+            self._driver = self._make_driver(self._room_for(self._format.longest))
         for number, some in enumerate(_batched(read_episodes(episodes), TOGETHER)):
-            self._fitted().learn(self._seen(some, number * TOGETHER))
+            self._learn(self._seen(some, number * TOGETHER))
         return self
 
     def redistribute(self, episode: Any) -> np.ndarray:
@@ -141,7 +138,7 @@ class Credit:
 
     def explain(self, episode: Any) -> Explanation:
         """What the method says about every state of an episode, in named terms."""
-        driver = self._fitted()
+        driver = self.driver
         (seen,) = self._seen([read_episode(episode)], 0)
         explanation = driver.explain(seen)
         return explanation.cut(len(seen) + 1)
@@ -160,13 +157,20 @@ class Credit:
             )
         return Score(np.array(foreseen), np.array(earned), np.array(returns))
 
+    @property
+    def driver(self) -> CreditDriver[None]:
+        """The credit method at work."""
+        if self._driver is None:
+            raise ValueError("nothing was learned yet; call fit(episodes) first.")
+        return self._driver
+
     def report(self) -> dict[str, float]:
         """Figures of the method, such as its trust."""
-        return self._fitted().report()
+        return self.driver.report()
 
     def save(self, path: str | Path) -> None:
         """Writes all that was learned, and the episodes to learn from, to one file."""
-        driver = self._fitted()
+        driver = self.driver
         about = {
             "method": to_plain(self.method),
             "view": dataclasses.asdict(self.view),
@@ -201,16 +205,11 @@ class Credit:
             seed=about["seed"],
         )
         credit._format = from_plain(Format, about["format"])
-        credit.driver = credit._make_driver(about["max_episode_steps"])
+        credit._driver = credit._make_driver(about["max_episode_steps"])
         load_driver(Path(path), credit.driver)
         return credit
 
     # --- from episodes to the driver ---
-
-    def _fitted(self) -> CreditDriver[None]:
-        if self.driver is None:
-            raise ValueError("nothing was learned yet; call fit(episodes) first.")
-        return self.driver
 
     def _read_format(self, episodes: Any) -> Format:
         return read_format(read_episodes(episodes), standardised=self.encoder is None)
@@ -239,7 +238,7 @@ class Credit:
     def _seen(self, episodes: Sequence[Episode], number: int) -> list[Episode]:
         """Episodes as the view shows them."""
         self._make_room(max(map(len, episodes)))
-        recorder = self._fitted().recorders[0]
+        recorder = self.driver.recorders[0]
         seen = []
         for index, episode in enumerate(episodes):
             (ended,) = recorder.record(self._segment(episode, f"episode {number + index}"))
@@ -248,10 +247,10 @@ class Credit:
 
     def _credit(self, episode: Episode) -> np.ndarray:
         """The credit of each step, settled, as the driver pays it when steps arrive."""
-        driver = self._fitted()
+        driver = self.driver
         if Need.WHOLE_EPISODES in self.method.needs:
             self._make_room(len(episode))
-            driver = self._fitted()
+            driver = self.driver
         segment = self._segment(episode, "the episode")
         driver.forget(0)
         ((_, assignment),) = driver.follow(segment, None)
@@ -283,9 +282,13 @@ class Credit:
 
     # --- learning ---
 
+    def _learn(self, episodes: Sequence[Episode]) -> None:
+        if isinstance(self.method, CreditMethod):
+            self.driver.learn(episodes)
+
     def _train_further(self, held_out: Sequence[Episode]) -> Iterator[int]:
         """Looks at the episodes again until there were enough updates; gives how many, by then."""
-        driver = self._fitted()
+        driver = self.driver
         owed = max(0, self.updates - driver.updates) if isinstance(self.method, CreditMethod) else 0
         for part in np.diff(np.linspace(0, owed, ROUNDS + 1).astype(int)):
             if part:
@@ -295,9 +298,9 @@ class Credit:
 
     def _make_room(self, steps: int) -> None:
         """A driver for longer episodes that goes on where the old one is."""
-        driver = self._fitted()
+        driver = self.driver
         if steps > driver.max_episode_steps:
-            self.driver = continued(driver, self._make_driver(bucket(steps)))
+            self._driver = continued(driver, self._make_driver(bucket(steps)))
 
 
 def _check_enough(episodes: int, paid: bool) -> None:

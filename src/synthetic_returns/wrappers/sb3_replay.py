@@ -97,12 +97,12 @@ class _CreditedReplay(Credited, Generic[Buffer]):
             last=np.stack([np.zeros_like(ended), ended]),
             reward=reward[None],
             discount=np.where(ended & ~cut_off, np.float32(0), np.float32(1))[None],
-            action=self._did(action, None),
+            action=self._did(action, self.n_envs),
         )
         self.credit.driver.observe(segment)
         self._lasted = np.where(ended, 0, self._lasted + 1)
         self._arrived = arrived
-        super().add(obs, next_obs, action, reward, done, infos)
+        super().add(obs, next_obs, action, reward, done, infos)  # pyright: ignore
 
     def paid(self: Any, rows: np.ndarray, envs: np.ndarray | int) -> np.ndarray:
         """The rewards of stored transitions with the credit that the method gives them now."""
@@ -148,12 +148,11 @@ class _CreditedReplay(Credited, Generic[Buffer]):
         number = len(observation)
         return self.credit.seen(observation.reshape(number, *self.observation_space.shape))
 
-    def _did(self: Any, action: np.ndarray, number: int | None) -> np.ndarray | None:
+    def _did(self: Any, action: np.ndarray, number: int) -> np.ndarray | None:
         """Actions as the method takes them, ``[1, number, ...]``; None where it takes none."""
         spec = self.credit.driver.spec
         if spec.action_dtype is None:
             return None
-        number = self.n_envs if number is None else number
         return np.asarray(action).reshape(1, number, *spec.action_shape).astype(spec.action_dtype)
 
     def __getstate__(self: Any) -> dict[str, Any]:
@@ -284,7 +283,8 @@ def with_credit(model: Algorithm, **settings: Unpack[Settings]) -> Algorithm:
     several = isinstance(buffer, NStepReplayBuffer)
     model.replay_buffer_class = CreditNStepReplayBuffer if several else CreditReplayBuffer
     # With these an agent that was saved makes the same buffer when it is loaded.
-    model.replay_buffer_kwargs = model.replay_buffer_kwargs | dict(settings)
+    keywords: dict[str, Any] = model.replay_buffer_kwargs | dict(settings)
+    model.replay_buffer_kwargs = keywords
     model.replay_buffer = model.replay_buffer_class(
         model.buffer_size,
         buffer.observation_space,
@@ -292,6 +292,6 @@ def with_credit(model: Algorithm, **settings: Unpack[Settings]) -> Algorithm:
         device=buffer.device,
         n_envs=buffer.n_envs,
         optimize_memory_usage=model.optimize_memory_usage,
-        **model.replay_buffer_kwargs,
+        **keywords,
     )
     return model

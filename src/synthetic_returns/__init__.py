@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from synthetic_returns.credit.spec import EpisodeSpec
     from synthetic_returns.credit.view import View
     from synthetic_returns.envs.base import Environment, VectorEnvironment
+    from synthetic_returns.envs.gymnax_adapter import GymnaxEnvironment
     from synthetic_returns.envs.registry import make, register_task
     from synthetic_returns.envs.task import Task
     from synthetic_returns.nn.settings import TorsoSettings
@@ -68,6 +69,7 @@ _HOMES = {
     "EpisodicMemory": "credit.paper.memory",
     "Need": "credit.method",
     "Gives": "credit.method",
+    "GymnaxEnvironment": "envs.gymnax_adapter",
     "Oracle": "credit.oracle",
     "Paper": "credit.paper.method",
     "Replay": "credit.data.replay",
@@ -119,6 +121,7 @@ __all__ = [
     "EpisodicMemory",
     "Explanation",
     "Gives",
+    "GymnaxEnvironment",
     "Need",
     "Oracle",
     "Paper",

@@ -51,6 +51,22 @@ def test_the_newest_are_always_held_and_nothing_twice(slots):
     assert buffer.bytes == slots * (3 * (4 + 4 + 4) + 4)
 
 
+@pytest.mark.parametrize("number", [1, 4, 6, 30])
+def test_all_that_is_held_can_be_listed(number):
+    rng = np.random.default_rng(0)
+    buffer = make_buffer(8, 5, ["action"])
+    for i in range(1, number + 1):
+        buffer.add(numbered(i, 1 + i % 5), rng)
+    listed = list(buffer.episodes())
+    queue, archive = held(buffer)
+    assert [int(e.reward[0]) for e in listed] == archive + sorted(n for n in queue if n)
+    for episode in listed:
+        i = int(episode.reward[0])
+        assert len(episode) == 1 + i % 5
+        np.testing.assert_array_equal(episode.observation, numbered(i, 1 + i % 5).observation)
+        np.testing.assert_array_equal(episode.action, numbered(i, 1 + i % 5).action)
+
+
 def test_the_archive_is_even_in_the_logarithm_of_time():
     """As many episodes from 8 to 16 as from 16 to 32, 32 to 64 and 64 to 128."""
     trials, counts = 2000, np.zeros(133)

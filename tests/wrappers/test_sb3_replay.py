@@ -277,6 +277,8 @@ def test_qr_dqn_and_the_class_by_itself():
     model.learn(60)
     assert model.replay_buffer.report()["episodes"] > 5
     assert "trust" in model.replay_buffer.report()
+    returns = [e.reward.sum() for e in model.replay_buffer.recent_episodes()]
+    assert model.replay_buffer.report()["true_return"] == pytest.approx(np.mean(returns))
 
 
 class Goals(gymnasium.Env):

@@ -6,9 +6,11 @@ Reward, termination: those of the environment. An episode that is cut off by its
   bootstrapped from, where gymnax tells the two apart (from version 1.0 on).
 """
 
+import contextlib
 import dataclasses
 import functools
 import importlib
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import equinox as eqx
@@ -84,18 +86,23 @@ class GymnaxTask(Environment[GymnaxState]):
         """Starts an episode."""
         env, params = _made(self.env_id)
         reset_key, key = jax.random.split(key)
-        observation, inner = env.reset_env(reset_key, params)
+        with _their_rules():
+            observation, inner = _strong(env.reset_env(reset_key, params))
         return GymnaxState(inner, key, jnp.int32(0)), first_step(_seen(observation), ())
 
     def step(self, state: GymnaxState, action: Int[Array, ""]) -> tuple[GymnaxState, TimeStep]:
         """Takes one step, without starting the next episode."""
         env, params = _made(self.env_id)
         step_key, key = jax.random.split(state.key)
-        observation, inner, reward, ended, _ = env.step_env(step_key, state.inner, action, params)
         time = state.time + 1
         cut_off = time >= self.max_episode_steps
-        if hasattr(env, "is_truncated"):  # else its own limit is part of what ended the episode
-            cut_off |= env.is_truncated(inner, params)
+        with _their_rules():
+            observation, inner, reward, ended, _ = env.step_env(
+                step_key, state.inner, action, params
+            )
+            inner = _strong(inner)
+            if hasattr(env, "is_truncated"):  # else its own limit is part of what ended it
+                cut_off |= env.is_truncated(inner, params)
         timestep = next_step(
             _seen(observation),
             jnp.asarray(reward, jnp.float32),
@@ -120,6 +127,18 @@ def named(env_id: str) -> Task:
         defaults={"env_id": env_id},
         unscripted="nothing is known about what happens there",
     )
+
+
+@contextlib.contextmanager
+def _their_rules() -> Iterator[None]:
+    """What gymnax may leave to JAX, however strict we are."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def _strong(tree: Any) -> Any:
+    """With types that do not depend on how a number was made, so that loops can carry them."""
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.asarray(x).dtype), tree)
 
 
 def _seen(observation: Any) -> Array:

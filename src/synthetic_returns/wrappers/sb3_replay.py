@@ -123,6 +123,12 @@ class _CreditedReplay(Credited, Generic[Buffer]):
             np.add.at(credit, place, np.where(ends[place], -earned, earned))
         return self.credit.mix.augmented(true, credit, ends).reshape(shape)
 
+    def report(self) -> dict[str, float]:
+        """Figures to log; ``true_return`` is over the 100 episodes that ended last."""
+        returns = [float(episode.reward.sum()) for episode in self.recent_episodes()]
+        mean = float(np.mean(returns)) if returns else float("nan")
+        return self.credit.report() | {"true_return": mean}
+
     def _earned(self: Any, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
         """What transitions that do not end their episodes earn now."""
         if self.optimize_memory_usage:

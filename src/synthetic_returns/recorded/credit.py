@@ -17,7 +17,7 @@ from synthetic_returns.credit.method import Assigner, CreditMethod, Need
 from synthetic_returns.credit.registry import find_method
 from synthetic_returns.credit.saved import load_driver, read_about, save_driver
 from synthetic_returns.credit.view import View
-from synthetic_returns.recorded.format import Format, read_format
+from synthetic_returns.recorded.format import Format, read_format, whole_segment
 from synthetic_returns.recorded.growing import continued
 from synthetic_returns.recorded.reading import read_episode, read_episodes
 from synthetic_returns.recorded.score import Score
@@ -257,28 +257,8 @@ class Credit:
         return np.asarray(assignment.reward, np.float64)[: len(episode), 0]
 
     def _segment(self, episode: Episode, where: str) -> Segment:
-        """A whole episode as a segment of one stream, padded to one of few lengths."""
         assert self._format is not None
-        episode = self._format.convert(episode, where)
-        steps, size = len(episode), bucket(len(episode))
-
-        def column(x: np.ndarray | None, length: int = size) -> Any:
-            if x is None:
-                return None
-            kept = x.astype(np.float32) if x.dtype == np.float64 else x
-            return np.pad(kept, [(0, length - len(x))] + [(0, 0)] * (x.ndim - 1))[:, None]
-
-        time = np.arange(size + 1)[:, None]
-        return Segment(
-            observation=self.view.crop(column(episode.observation, size + 1)),
-            first=time == 0,
-            last=time >= steps,
-            reward=column(episode.reward),
-            discount=column(episode.discount),
-            action=column(episode.action),
-            log_prob=column(episode.log_prob),
-            value=column(episode.value),
-        )
+        return whole_segment(self._format.convert(episode, where), self.view)
 
     # --- learning ---
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from synthetic_returns.credit.data.episode import Episode
+from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.utils.buckets import bucket
 
-__all__ = ["Format", "read_format"]
+__all__ = ["Format", "read_format", "whole_segment"]
 
 LARGEST = 10.0  # what numbers of vectors are clipped to, in standard deviations
 FEW_KINDS = 4096  # a single whole number below this is the name of a state, not an amount
@@ -170,4 +170,27 @@ def read_format(episodes: Iterable[Episode], *, standardised: bool = True) -> Fo
         num_actions=actions if first.action is not None and integers else None,
         action_shape=None if first.action is None else first.action.shape[1:],
         has_policy=policy,
+    )
+
+
+def whole_segment(episode: Episode, view: View) -> Segment:
+    """A whole episode as a segment of one stream, padded to one of few lengths."""
+    steps, size = len(episode), bucket(len(episode))
+
+    def column(x: np.ndarray | None, length: int = size) -> Any:
+        if x is None:
+            return None
+        kept = x.astype(np.float32) if x.dtype == np.float64 else x
+        return np.pad(kept, [(0, length - len(x))] + [(0, 0)] * (x.ndim - 1))[:, None]
+
+    time = np.arange(size + 1)[:, None]
+    return Segment(
+        observation=view.crop(column(episode.observation, size + 1)),
+        first=time == 0,
+        last=time >= steps,
+        reward=column(episode.reward),
+        discount=column(episode.discount),
+        action=column(episode.action),
+        log_prob=column(episode.log_prob),
+        value=column(episode.value),
     )

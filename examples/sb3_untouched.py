@@ -81,11 +81,17 @@ def train(args: argparse.Namespace, seed: int) -> None:
     envs = make_envs(args.env, seed, args.arm)
     model = PPO("MlpPolicy", envs, seed=seed, device="cpu", **PPO_SETTINGS)
     model.learn(args.steps, callback=curve)
+    write_rows(path, curve.rows)
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, curve.rows[-1], lineterminator="\n")
+    unfinished = path.with_suffix(".unfinished")
+    with unfinished.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[-1], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(curve.rows)
+        writer.writerows(rows)
+    unfinished.replace(path)
 
 
 def main() -> None:

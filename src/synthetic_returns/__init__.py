@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from synthetic_returns.credit.spec import EpisodeSpec
     from synthetic_returns.credit.view import View
     from synthetic_returns.envs.base import Environment, VectorEnvironment
+    from synthetic_returns.envs.gymnax_adapter import GymnaxEnvironment
     from synthetic_returns.envs.registry import make, register_task
     from synthetic_returns.envs.task import Task
     from synthetic_returns.nn.settings import TorsoSettings
     from synthetic_returns.presets import preset
+    from synthetic_returns.recorded.credit import Credit
+    from synthetic_returns.recorded.score import Score
     from synthetic_returns.training.runs import Run
     from synthetic_returns.training.trainer import train
     from synthetic_returns.types import StepType, TimeStep
@@ -47,6 +50,11 @@ if TYPE_CHECKING:
     from synthetic_returns.viewer.recording import Recording
     from synthetic_returns.viewer.viewer import write_view
     from synthetic_returns.wrappers.sb3 import SyntheticReturnsCallback, SyntheticReturnsVecEnv
+    from synthetic_returns.wrappers.sb3_replay import (
+        CreditNStepReplayBuffer,
+        CreditReplayBuffer,
+        with_credit,
+    )
     from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 
 _HOMES = {
@@ -62,8 +70,11 @@ _HOMES = {
     "Environment": "envs.base",
     "Assigner": "credit.method",
     "Assignment": "credit.method",
+    "Credit": "recorded.credit",
     "CreditDriver": "credit.driver",
     "CreditMethod": "credit.method",
+    "CreditNStepReplayBuffer": "wrappers.sb3_replay",
+    "CreditReplayBuffer": "wrappers.sb3_replay",
     "Episode": "credit.data.episode",
     "EpisodeBatch": "credit.data.episode",
     "EpisodeSpec": "credit.spec",
@@ -71,6 +82,7 @@ _HOMES = {
     "EpisodicMemory": "credit.paper.memory",
     "Need": "credit.method",
     "Gives": "credit.method",
+    "GymnaxEnvironment": "envs.gymnax_adapter",
     "Oracle": "credit.oracle",
     "Paper": "credit.paper.method",
     "Decomposition": "credit.redistribution.decomposition",
@@ -78,6 +90,7 @@ _HOMES = {
     "Rudder": "credit.rudder.method",
     "Uniform": "credit.redistribution.uniform",
     "Replay": "credit.data.replay",
+    "Score": "recorded.score",
     "Segment": "credit.data.episode",
     "TorsoSettings": "nn.settings",
     "View": "credit.view",
@@ -101,6 +114,7 @@ _HOMES = {
     "register_task": "envs.registry",
     "train": "training.trainer",
     "frames_of_observations": "viewer.frames",
+    "with_credit": "wrappers.sb3_replay",
     "write_view": "viewer.viewer",
 }
 
@@ -112,8 +126,11 @@ __all__ = [
     "Cocoa",
     "Config",
     "ContributionModel",
+    "Credit",
     "CreditDriver",
     "CreditMethod",
+    "CreditNStepReplayBuffer",
+    "CreditReplayBuffer",
     "Decomposition",
     "Environment",
     "Episode",
@@ -123,6 +140,7 @@ __all__ = [
     "EpisodicMemory",
     "Explanation",
     "Gives",
+    "GymnaxEnvironment",
     "Hca",
     "Need",
     "Oracle",
@@ -134,6 +152,7 @@ __all__ = [
     "Rudder",
     "Run",
     "SaAlone",
+    "Score",
     "Secret",
     "Segment",
     "StateAssociativeModel",
@@ -156,6 +175,7 @@ __all__ = [
     "register_method",
     "register_task",
     "train",
+    "with_credit",
     "write_view",
 ]
 

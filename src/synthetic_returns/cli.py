@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "train an agent on a task, with or without synthetic returns",
     "evaluate": "play episodes with a trained agent",
     "view": "see the credit: play episodes of a run in one HTML page",
+    "explain": "which steps of recorded episodes earned their outcome: page and rewards",
     "report": "one HTML page about runs: curves, steps to solve, quality of the credit",
     "reproduce": "the paper's experiments: both arms, all seeds, figures and tables",
     "sweep": "random search over settings, side by side or on many machines; and its results",

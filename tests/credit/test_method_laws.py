@@ -12,7 +12,7 @@ import pytest
 
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.driver import CreditDriver
-from synthetic_returns.credit.method import CreditMethod, Gives, Need
+from synthetic_returns.credit.method import Assigner, CreditMethod, Gives, Need
 from synthetic_returns.credit.model import EpisodeCredit, Played
 from synthetic_returns.credit.registry import find_method, method_names
 from synthetic_returns.credit.spec import EpisodeSpec
@@ -113,6 +113,27 @@ def test_cutting_episodes_into_other_segments_changes_nothing(method):
     assert np.any(found[1][:steps])
     for length in (4, 13):
         np.testing.assert_allclose(found[length][:steps], found[1][:steps], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [method for method in METHODS if type(method).resume is not Assigner.resume],
+    ids=lambda method: method.name,
+)
+def test_single_transitions_are_credited_like_streams(method):
+    driver = make_driver(method)
+    credit_of(driver, 1)
+    driver.forget(0)
+    driver.freeze()
+    time, compared = np.zeros(len(ROWS), int), 0
+    for part, paid in zip(segments(streams(), 1), credit_of(driver, 1), strict=True):
+        time = np.where(part.first[0], 0, time)
+        within = ~part.last[0] & ~part.last[1]
+        source, destination = np.asarray(part.observation)
+        alone = driver.credit_at(source, destination, np.asarray(part.action)[0], time)
+        np.testing.assert_allclose(alone[within], paid[within], rtol=1e-5, atol=1e-6)
+        time, compared = time + 1, compared + within.sum()
+    assert compared > 20
 
 
 @EACH

@@ -46,7 +46,7 @@ def test_every_block_is_of_a_kind_that_is_tested():
     assert len(COMMANDS) >= 20
 
 
-@pytest.mark.parametrize("page", ["wrapper", "sb3", "jax"])
+@pytest.mark.parametrize("page", ["wrapper", "sb3", "jax", "logs", "gymnax"])
 def test_a_page_about_a_way_of_use_begins_with_a_snippet(page):
     title, _, rest = (ROOT / "docs" / f"{page}.md").read_text().partition("\n\n")
     assert title.startswith("# ")

@@ -56,3 +56,18 @@ def test_one_line_changes_the_single_file_agent(load):
         rows = example.train(argparse.Namespace(no_sr=no_sr, **settings))
         assert [row["env_steps"] for row in rows] == [10_240, 20_480]
         assert all(0 <= row["success"] <= 1 for row in rows)
+
+
+def test_one_line_changes_the_single_file_value_learner(load):
+    pytest.importorskip(
+        "stable_baselines3", reason="needs the extra: pip install 'synthetic-returns[sb3]'"
+    )
+    importlib.import_module("torch").set_num_threads(1)
+    lines = (EXAMPLES / "cleanrl_dqn.py").read_text().splitlines()
+    assert sum("# the one line" in line for line in lines) == 1
+    example = load("cleanrl_dqn")
+    for no_sr in (False, True):
+        args = argparse.Namespace(no_sr=no_sr, runs=1, steps=2_400, seed=0)
+        rows = example.train(args, rows=2)
+        assert [row["env_steps"] for row in rows] == [1_200, 2_400]
+        assert all(0 <= row["episode_return"] <= 1 for row in rows)

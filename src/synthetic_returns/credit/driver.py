@@ -146,19 +146,7 @@ class CreditDriver(Generic[Item]):
           The items whose credit is known. Of a method that needs complete episodes, these are
           earlier ones: an item waits until all episodes in it have ended.
         """
-        ended: list[Ended] = []
-        if not self.frozen or self._in_hindsight:
-            on_host = segment
-            if not isinstance(segment.reward, np.ndarray):
-                on_host = jax.tree.map(np.asarray, segment)
-            ended = list(self.recorders[stream].record(on_host))
-        if not self.frozen:
-            episodes = [one.episode for one in ended]
-            self._waiting.extend(episodes)
-            self.recent.extend(episodes)
-            enough = len(self._waiting) if self._learn_every is None else self._learn_every
-            if len(self._waiting) >= enough:
-                self.learn([self._waiting.popleft() for _ in range(enough)])
+        ended = self.observe(segment, stream)
         if self._in_hindsight:
             held = self._held[stream]
             held.add(len(segment.reward), item)
@@ -168,26 +156,61 @@ class CreditDriver(Generic[Item]):
         credit, self._carries[stream] = self._credit(self._carries[stream], segment)
         return [(item, credit)]
 
+    def observe(self, segment: Segment, stream: int = 0) -> list[Ended]:
+        """Takes in a segment as ``follow`` does, and gives no credit: the episodes that ended."""
+        if self.frozen and not self._in_hindsight:
+            return []
+        on_host = segment
+        if not isinstance(segment.reward, np.ndarray):
+            on_host = jax.tree.map(np.asarray, segment)
+        ended = list(self.recorders[stream].record(on_host))
+        if not self.frozen:
+            episodes = [one.episode for one in ended]
+            self._waiting.extend(episodes)
+            self.recent.extend(episodes)
+            enough = len(self._waiting) if self._learn_every is None else self._learn_every
+            if len(self._waiting) >= enough:
+                self.learn([self._waiting.popleft() for _ in range(enough)])
+        return ended
+
     def learn(self, episodes: Sequence[Episode]) -> None:
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
         if not episodes:
             return
         for episode in episodes:
             _check_rewards(episode)
-        replay = self._replay
-        rng = np.random.default_rng([self.seed, int(self.buffer.seen)])
+        replay, rng = self._replay, np.random.default_rng([self.seed, int(self.buffer.seen)])
         self.make_room(max(map(len, episodes)), rng)
-        max_steps = self.buffer.max_steps
-        together = max(1, EXAMINED_STATES // bucket(max(map(len, episodes)), max_steps))
-        for start in range(0, len(episodes), together):
-            some = padded(episodes[start : start + together], max_steps, self._fields)
-            self._arrays = self._functions.examine(self._arrays, vars(some))
+        self.examine(episodes)
         for episode in episodes:
             self.buffer.add(episode, rng)
         if len(self.buffer) >= min(replay.warmup, self.buffer.slots):
             self.updates_owed += replay.updates_per_episode * len(episodes)
-        while self.updates_owed >= 1:
-            self.updates_owed -= 1
+        updates = int(self.updates_owed)
+        self.updates_owed -= updates
+        self.train(updates, rng)
+
+    def examine(self, episodes: Sequence[Episode]) -> None:
+        """Lets the method compare episodes that it is not trained on with what it says of them."""
+        if not episodes:
+            return
+        longest = max(map(len, episodes))
+        max_steps = max(longest, self.buffer.max_steps)
+        together = max(1, EXAMINED_STATES // bucket(longest, max_steps))
+        for start in range(0, len(episodes), together):
+            some = padded(episodes[start : start + together], max_steps, self._fields)
+            self._arrays = self._functions.examine(self._arrays, vars(some))
+
+    def train(self, updates: int, rng: np.random.Generator | None = None) -> None:
+        """Trains on the episodes of the buffer, so many times.
+
+        Args:
+          updates: how often.
+          rng: draws the batches; a function of the seed and of what was learned unless given.
+        """
+        rng = rng or np.random.default_rng([self.seed, int(self.buffer.seen), self.updates])
+        replay = self._replay
+        for _ in range(updates):
             batch = self.buffer.sample(replay.batch_size, rng, same_age=replay.same_age)
             draw = np.array([self.seed, self.updates], np.uint32)
             self._arrays, self._metrics = self._functions.learn(self._arrays, vars(batch), draw)
@@ -199,6 +222,36 @@ class CreditDriver(Generic[Item]):
             return
         steps = bucket(steps)
         self.buffer.resize(steps, min(self.buffer.slots, self._fitting(steps)), rng)
+
+    def credit_at(
+        self,
+        observation: np.ndarray,
+        arrived: np.ndarray,
+        action: np.ndarray | None,
+        time: np.ndarray,
+    ) -> np.ndarray:
+        """What single transitions earn now that do not end their episodes, ``[batch]``.
+
+        Args:
+          observation: the states that were left, as the view shows them.
+          arrived: the states that were arrived in.
+          action: what was done, where that is known.
+          time: how long the episode of each had lasted.
+        """
+        number = len(time)
+        rows = np.minimum(np.arange(bucket(number)), number - 1)
+        time = time[rows].astype(np.int32)
+        segment = Segment(
+            observation=np.stack([observation[rows], arrived[rows]]),
+            first=np.stack([time == 0, np.zeros(len(rows), bool)]),
+            last=np.zeros((2, len(rows)), bool),
+            reward=np.zeros((1, len(rows)), np.float32),
+            discount=np.ones((1, len(rows)), np.float32),
+            action=None if action is None else action[rows][None],
+        )
+        carry = self.method.resume(self.state, jnp.asarray(time)), jnp.zeros(len(rows))
+        assignment, _ = self._credit(carry, segment)
+        return np.asarray(assignment.reward)[0, :number]
 
     def explain(self, episode: Episode) -> Explanation:
         """What the method says about every state of an episode, as the view shows it."""
@@ -281,7 +334,7 @@ class CreditDriver(Generic[Item]):
 
     def _credit_of(self, episode: Episode) -> Assignment:
         """The credit of one complete episode, ``[T, 1]``."""
-        batch = padded([episode], self.buffer.max_steps, self._fields)
+        batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
         time = jnp.arange(batch.observation.shape[0], dtype=jnp.int32)[:, None]
         whole = Segment(
             observation=batch.observation,

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.data.replay import Replay
@@ -104,6 +104,16 @@ class Assigner(abc.ABC):
         """What is carried along running episodes before their first step; one row for each."""
         del state, num_envs
         return None
+
+    def resume(self, state: Any, time: Int[Array, "batch"]) -> Any:
+        """What is carried along episodes that have lasted so long, if that is all it depends on.
+
+        It lets single transitions be credited again, as a replay buffer does. Methods whose credit
+        depends on more of the past do not have it.
+        """
+        raise NotImplementedError(
+            f"the credit that {self.name!r} gives a transition depends on all of its episode so far"
+        )
 
     @abc.abstractmethod
     def assign(self, state: Any, carry: Any, segment: Segment) -> tuple[Assignment, Any]:

@@ -5,6 +5,7 @@ their names, and the episodes of its buffer one after another, without the paddi
 """
 
 import importlib.metadata
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -18,7 +19,7 @@ from synthetic_returns.credit.data.buffer import OF_EPISODES, EpisodeBuffer
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.utils.files import RunError, replacing
 
-__all__ = ["load_driver", "save_driver"]
+__all__ = ["load_driver", "read_about", "save_driver"]
 
 FORMAT = 3
 
@@ -31,12 +32,21 @@ _REMEDIES = {
 }
 
 
-def save_driver(path: Path, driver: CreditDriver) -> None:
-    """Writes a file, whole or not at all."""
+def save_driver(
+    path: Path | io.BytesIO, driver: CreditDriver, about: dict[str, Any] | None = None
+) -> None:
+    """Writes a file, whole or not at all.
+
+    Args:
+      path: the file, or something to write to.
+      driver: what is written.
+      about: what else there is to know, as JSON can say it; ``read_about`` gives it back.
+    """
     buffer = driver.buffer
     arrays = {f"state{name}": np.asarray(x) for name, x in _leaves(driver).items()}
     arrays |= {
         "header": np.array(json.dumps(_header(driver))),
+        "about": np.array(json.dumps(about or {})),
         "updates": np.array(driver.updates),
         "updates_owed": np.array(driver.updates_owed),
         "seed": np.array(driver.seed),
@@ -45,12 +55,21 @@ def save_driver(path: Path, driver: CreditDriver) -> None:
         f"buffer/{name}": array[_held(array, buffer.length, name)]
         for name, array in buffer.arrays.items()
     }
+    if not isinstance(path, Path):
+        np.savez_compressed(path, allow_pickle=False, **arrays)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
-def load_driver(path: Path, driver: CreditDriver) -> None:
+def read_about(path: Path) -> dict[str, Any]:
+    """What ``save_driver`` was told about a driver."""
+    arrays = _read(path)
+    return json.loads(str(arrays["about"])) if "about" in arrays else {}
+
+
+def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     """Brings a driver of the same kind to the saved state; checks before it changes anything.
 
     Where it has room for fewer episodes, some of the older ones are left out.
@@ -117,11 +136,12 @@ def _header(driver: CreditDriver) -> dict[str, Any]:
     }
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
-    if not path.exists():
+def _read(path: Path | io.BytesIO) -> dict[str, np.ndarray]:
+    if isinstance(path, Path) and not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check the path, or save first")
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        opened = path.open("rb") if isinstance(path, Path) else path
+        with opened as file, np.load(file, allow_pickle=False) as archive:
             arrays = dict(archive)
             json.loads(str(arrays["header"]))
             return arrays
@@ -131,7 +151,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _check_header(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
+def _check_header(path: Any, there: dict[str, Any], here: dict[str, Any]) -> None:
     if there.get("format") != FORMAT:
         raise RunError(
             f"{path} has format {there.get('format')!r} and this version reads format {FORMAT}: "

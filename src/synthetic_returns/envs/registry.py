@@ -70,8 +70,8 @@ TASKS: Mapping[str, Task] = _TaskTable(
 ATARI_TASKS: Mapping[str, Task] = _TaskTable({"pong": ("pong",), "skiing": ("skiing",)})
 USER_TASKS: dict[str, Task] = {}
 
-# Names with a colon: the file of ``gym:ID`` and of ``ale:Game`` makes the entry with ``named``.
-_FAMILIES = {"gym": "gymnasium_task", "ale": "atari"}
+# Names with a colon: the file of ``gym:ID`` and the like makes the entry with ``named``.
+_FAMILIES = {"gym": "gymnasium_task", "ale": "atari", "gymnax": "gymnax_task"}
 
 
 def register_task(task: Task) -> None:
@@ -95,7 +95,7 @@ def register_task(task: Task) -> None:
 
 
 def find_task(name: str) -> Task:
-    """The task of this name; also ``gym:ID`` for any Gymnasium environment, ``ale:Game`` for Atari.
+    """The task of this name; also ``gym:ID`` for Gymnasium, ``ale:Game`` and ``gymnax:ID``.
 
     Raises:
       ValueError: no task has this name.
@@ -108,7 +108,8 @@ def find_task(name: str) -> Task:
         return importlib.import_module(f"synthetic_returns.envs.{_FAMILIES[kind]}").named(which)
     raise ValueError(
         f"There is no task {name!r}{suggest(name, _names())} The tasks are: "
-        f"{', '.join(_names())}; gym:ID is any Gymnasium environment and ale:Game any Atari game. "
+        f"{', '.join(_names())}; gym:ID is any Gymnasium environment, ale:Game any Atari game and "
+        "gymnax:ID any environment of gymnax. "
         "register_task adds your own."
     )
 

@@ -12,7 +12,7 @@ from synthetic_returns.viewer.markup import Markup, tag
 from synthetic_returns.viewer.recording import Recording
 from synthetic_returns.viewer.trace_picture import draw_trace_picture
 
-__all__ = ["example_episode"]
+__all__ = ["episode_figure", "example_episode"]
 
 SIZE = (1180, 240)
 NARROW = (460, 230)  # for a phone, where the large one would be too small to read
@@ -30,6 +30,11 @@ def example_episode(record: RunRecord) -> Markup | None:
         f"One episode after {trace.step:,} steps of training, seed {record.config.seed}, return "
         f"{recording.total:.3g}."
     )
+    return episode_figure(recording, caption)
+
+
+def episode_figure(recording: Recording, caption: str) -> Markup:
+    """An episode as a picture of its credit, for light and dark, wide and narrow screens."""
     return tag(
         "figure",
         tag(

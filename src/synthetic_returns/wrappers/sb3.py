@@ -17,7 +17,7 @@ except ImportError as error:
 from synthetic_returns.wrappers.credited import SYNTHETIC_RETURN, TRUE_REWARD, Credited
 from synthetic_returns.wrappers.stream import Settings, StreamCredit
 
-__all__ = ["SyntheticReturnsCallback", "SyntheticReturnsVecEnv"]
+__all__ = ["SyntheticReturnsCallback", "SyntheticReturnsVecEnv", "time_limit"]
 
 
 class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
@@ -38,7 +38,7 @@ class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
             names none.
         """
         super().__init__(venv)
-        limit = _time_limit(venv)
+        limit = time_limit(venv)
         if limit is not None:
             settings.setdefault("max_episode_steps", limit)
         self.credit = StreamCredit(
@@ -81,17 +81,22 @@ class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
 
 
 class SyntheticReturnsCallback(BaseCallback):
-    """Adds the wrapper's report to what Stable-Baselines3 logs, as ``synthetic_returns/...``."""
+    """Adds what credit says of itself to what Stable-Baselines3 logs: ``synthetic_returns/...``.
+
+    It reports on the replay buffer, if that pays credit, else on the wrapped environment.
+    """
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_end(self) -> None:
-        for name, value in self.training_env.report().items():  # pyright: ignore
+        replay = getattr(self.model, "replay_buffer", None)
+        credited: Any = replay if isinstance(replay, Credited) else self.training_env
+        for name, value in credited.report().items():
             self.logger.record(f"synthetic_returns/{name}", value)
 
 
-def _time_limit(venv: VecEnv) -> int | None:
+def time_limit(venv: VecEnv) -> int | None:
     """The time limit that the environments were registered with, if they say."""
     try:
         spec = venv.get_attr("spec", indices=[0])[0]

@@ -11,11 +11,11 @@ import numpy as np
 from gymnasium import Space, spaces
 from jaxtyping import Array
 
+from synthetic_returns.credit.choosing import rewarding_method
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.method import Assigner, Gives, Need
-from synthetic_returns.credit.registry import AnyMethod, find_method
+from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.reward_mix import RewardMix
 from synthetic_returns.credit.saved import load_driver, save_driver
 from synthetic_returns.credit.spec import EpisodeSpec
@@ -99,7 +99,7 @@ class StreamCredit:
         """
         check_positive("max_episode_steps", max_episode_steps)
         check_positive("learn_every", learn_every)
-        method, view = _usable(method), view or View()
+        method, view = rewarding_method(method), view or View()
         self.mix = RewardMix(alpha=alpha, beta=beta)
         _check_in_full(method, beta)
         self._observed = observed = observation_format(observation_space, num_envs, observation_fn)
@@ -212,6 +212,10 @@ class StreamCredit:
         kind = reward.dtype if reward.dtype.kind == "f" else np.dtype(np.float64)
         return self.mix.augmented(reward, credit, ended).astype(kind), credit
 
+    def seen(self, observation: Any) -> np.ndarray:
+        """What the method sees of a batch of observations."""
+        return self.driver.view.crop(self._observed(observation))
+
     def explain(self, episode: Episode) -> Explanation:
         """What the method says about every state of an episode, the terminal one included.
 
@@ -323,32 +327,3 @@ def _check_in_full(method: Assigner, beta: float) -> None:
             "episode what it has paid in it, so that the rewards take its place: leave beta at 1, "
             "or choose a method that does not, such as 'episodic'."
         )
-
-
-def _usable(chosen: Assigner | str) -> Assigner:
-    """The method, if a wrapper can use it."""
-    method: AnyMethod = find_method(chosen)() if isinstance(chosen, str) else chosen
-    if method.gives is not Gives.REWARD:
-        raise ValueError(
-            f"the credit method {method.name!r} gives {method.gives}; a wrapper can change "
-            "rewards only: choose a method that gives rewards."
-        )
-    if not isinstance(method, Assigner):
-        raise ValueError(
-            f"the credit method {method.name!r} is trained with the agent, "
-            "which a wrapper does not see: choose one that learns from episodes, such as "
-            "'advance'."
-        )
-    if Need.CONTRIBUTIONS in method.needs:
-        raise ValueError(
-            f"the credit method {method.name!r} pays the true contributions of steps, which no "
-            "Gymnasium environment tells: train with `synthetic-returns train TASK --credit "
-            f"{method.name}` on a task written in JAX, or choose a method that learns from "
-            "episodes, such as 'advance'."
-        )
-    if Need.WHOLE_EPISODES in method.needs:
-        raise ValueError(
-            f"the credit method {method.name!r} needs complete episodes; a wrapper has to pay at "
-            "every step: choose a method that gives credit as steps arrive."
-        )
-    return method

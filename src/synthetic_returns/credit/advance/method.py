@@ -71,6 +71,11 @@ class Advance(CreditMethod):
         del state
         return jnp.zeros(num_envs, jnp.int32)
 
+    def resume(self, state: AdvanceState, time: Int[Array, "batch"]) -> Int[Array, "batch"]:
+        """How long the episodes have lasted."""
+        del state
+        return time
+
     def assign(
         self, state: AdvanceState, carry: Int[Array, "batch"], segment: Segment
     ) -> tuple[Assignment, Int[Array, "batch"]]:

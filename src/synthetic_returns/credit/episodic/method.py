@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.episodic.settings import EpisodicSettings
@@ -44,6 +44,10 @@ class Episodic(EpisodicSettings):
     def examine(self, state: EpisodicState, episodes: EpisodeBatch) -> EpisodicState:
         """Compares predictions with new episodes: the trust."""
         return examine(state, episodes)
+
+    def resume(self, state: EpisodicState, time: Int[Array, "batch"]) -> None:
+        """Nothing is carried."""
+        del state, time
 
     def assign(
         self, state: EpisodicState, carry: None, segment: Segment

@@ -1,0 +1,92 @@
+"""Off-policy agents of Stable-Baselines3 on delayed rewards: what the replay buffer pays.
+
+    export OMP_NUM_THREADS=1
+    python examples/sb3_replay.py catch --seeds 0 1 2
+    python examples/sb3_replay.py catch --seeds 0 1 2 --arm stale
+    python examples/sb3_replay.py HalfCheetah-v5 --seeds 0 1 2      # SAC; needs gymnasium[mujoco]
+
+Tasks: ``chain``, ``catch`` (5 balls, paid at the end) and ``key-to-door`` (a short one) for DQN;
+any Gymnasium environment with continuous actions for SAC, all its rewards paid at the end. Arms:
+``relabelled`` pays what the credit method says when a batch is sampled, ``stale`` what it said when
+a step was made, ``none`` the environment's rewards, ``dense`` rewards at once, where the task has
+them. A run writes its learning curve of true returns to
+``results/replay/<task>/<arm>-seed<n>.csv``; a finished one is left alone, an unfinished one is made
+again.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import torch
+from sb3_untouched import Curve, PaidAtTheEnd, write_rows
+from stable_baselines3 import DQN, SAC
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecEnv
+
+import synthetic_returns as sr
+
+ARMS = ("relabelled", "stale", "none", "dense")
+OURS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chain": ("synthetic_returns/Chain-v0", {}),
+    "catch": ("synthetic_returns/CatchDelayed-v0", {"runs": 5}),
+    "key-to-door": ("synthetic_returns/KeyToDoor-v0", {"distractor_steps": 15, "apples": 2}),
+}
+DENSE = {"catch": ("synthetic_returns/Catch-v0", {"runs": 5})}
+ENVS = 4
+DQN_SETTINGS: dict[str, Any] = {
+    "learning_rate": 5e-4, "buffer_size": 100_000, "learning_starts": 2_000, "batch_size": 64,
+    "train_freq": 4, "gradient_steps": 4, "target_update_interval": 1_000, "gamma": 0.95,
+    "exploration_fraction": 0.5, "exploration_final_eps": 0.05,
+}  # fmt: skip
+
+
+def make_envs(task: str, seed: int, arm: str) -> VecEnv:
+    if task not in OURS:
+        delayed = None if arm == "dense" else PaidAtTheEnd
+        envs = make_vec_env(task, n_envs=1, seed=seed, wrapper_class=delayed)
+    else:
+        if arm == "dense" and task not in DENSE:
+            raise SystemExit(f"{task} has no form with rewards at once.")
+        name, parameters = (DENSE if arm == "dense" else OURS)[task]
+        envs = make_vec_env(name, n_envs=ENVS, seed=seed, env_kwargs=parameters)
+    if arm == "stale":
+        envs = sr.SyntheticReturnsVecEnv(envs, seed=seed)
+    return envs
+
+
+def make_agent(task: str, seed: int, arm: str) -> DQN | SAC:
+    envs = make_envs(task, seed, arm)
+    if task in OURS:
+        model = DQN("MlpPolicy", envs, seed=seed, device="cpu", **DQN_SETTINGS)
+    else:
+        model = SAC("MlpPolicy", envs, seed=seed, device="cpu")
+    if arm == "relabelled":
+        model = sr.with_credit(model, seed=seed)  # the one line
+    return model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("task", help="chain, catch, key-to-door, or the id of an environment")
+    parser.add_argument("--arm", choices=ARMS, default="relabelled")
+    parser.add_argument("--steps", type=int, default=300_000)
+    parser.add_argument("--rows", type=int, default=50, help="of the learning curve")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--out", type=Path, default=Path("results/replay"))
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    for seed in args.seeds:
+        path = args.out / args.task.rpartition("/")[2] / f"{args.arm}-seed{seed}.csv"
+        if path.exists():
+            print(f"{path} is finished")
+            continue
+        curve = Curve(args.steps // args.rows)
+        make_agent(args.task, seed, args.arm).learn(args.steps, callback=curve)
+        write_rows(path, curve.rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Logs of episodes on disk: read, explained, and written with their rewards redistributed."""

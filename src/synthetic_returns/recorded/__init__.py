@@ -1,0 +1,1 @@
+"""Credit for recorded episodes, without an agent: fit, redistribute, explain, score."""

@@ -1,0 +1,294 @@
+"""Credit for recorded episodes: the smallest interface of all, in the manner of scikit-learn."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from synthetic_returns.credit.choosing import rewarding_method
+from synthetic_returns.credit.data.episode import Episode, Segment
+from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.method import Assigner, CreditMethod
+from synthetic_returns.credit.registry import find_method
+from synthetic_returns.credit.saved import load_driver, read_about, save_driver
+from synthetic_returns.credit.view import View
+from synthetic_returns.recorded.format import Format, read_format, whole_segment
+from synthetic_returns.recorded.reading import read_episode, read_episodes
+from synthetic_returns.recorded.score import Score
+from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.files import RunError
+from synthetic_returns.utils.settings import from_plain, to_plain
+
+__all__ = ["Credit"]
+
+LEAST_UPDATES = 4000  # where episodes are few, they are looked at again
+TOGETHER = 16  # episodes that are learned from together
+HELD_OUT = 8  # one in so many is not trained on, and says how far to trust what was learned
+KEPT_BACK = 128  # of these, at most, are looked at again
+ROUNDS = 20  # of further updates; after each the episodes that were held out are looked at
+HEAD = 256  # episodes of a stream that can be read only once, from which its format is learned
+
+
+class Credit:
+    """Learns from recorded episodes which of their steps earned the outcome, and pays them for it.
+
+    Episodes are mappings of arrays, ``(observations, rewards[, actions])`` tuples or
+    ``sr.Episode``; docs/logs.md says what they may hold. All that comes out is numpy.
+    """
+
+    def __init__(
+        self,
+        method: Assigner | str = "advance",
+        *,
+        view: View | None = None,
+        encoder: Callable[[Any], Any] | None = None,
+        updates: int | None = None,
+        max_episode_steps: int | None = None,
+        memory_mb: float = 1000.0,
+        seed: int = 0,
+    ):
+        """Settings; nothing is learned yet.
+
+        Args:
+          method: where credit comes from, by name or with settings of your own.
+          view: what the method sees of the observations; all unless given.
+          encoder: an Equinox module, or any pytree that can be called, from observations with any
+            leading axes to features. It is given observations as they are; without one, vectors are
+            standardised.
+          updates: how often ``fit`` trains, at least; 4,000 times unless given. More episodes
+            than these updates are worth are trained on ``replay.updates_per_episode`` times each.
+          max_episode_steps: the longest episode; found in the data unless given.
+          memory_mb: upper bound of the memory for episodes; fewer are kept if need be.
+          seed: of everything random.
+        """
+        self.method = rewarding_method(method, user="redistribution", whole_episodes=True)
+        self.view, self.encoder = view or View(), encoder
+        self.updates = LEAST_UPDATES if updates is None else updates
+        check_positive("updates", self.updates)
+        self.max_episode_steps, self.memory_mb, self.seed = max_episode_steps, memory_mb, seed
+        self._driver: CreditDriver[None] | None = None
+        self._format: Format | None = None
+
+    def fit(
+        self,
+        episodes: Any,
+        format: Format | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "Credit":
+        """Learns from episodes, from the beginning.
+
+        Args:
+          episodes: any number of them. They are read twice, or once if that is all they allow, and
+            never held all at once.
+          format: of the episodes, where it is known already.
+          progress: called now and then with the updates so far, and how many there will be at
+            least.
+        """
+        again, stream = _twice(episodes)
+        self._format = format or self._read_format(again)
+        self._driver = self._make_driver(self._room_for(self._format.longest))
+        held_out: list[Episode] = []
+        count, paid = 0, False
+        for some in _batched(read_episodes(stream), TOGETHER):
+            paid |= any(np.any(one.reward) for one in some)
+            seen = self._seen(some, count)
+            count += len(seen)
+            if len(held_out) < KEPT_BACK:
+                held_out += seen[HELD_OUT - 1 :: HELD_OUT]
+                del seen[HELD_OUT - 1 :: HELD_OUT]
+            self._learn(seen)
+            if progress is not None:
+                progress(self.driver.updates, self.updates)
+        _check_enough(count, paid)
+        for done in self._train_further(held_out):
+            if progress is not None:
+                progress(done, self.updates)
+        return self
+
+    def partial_fit(self, episodes: Any) -> "Credit":
+        """Learns from more episodes, once."""
+        if self._driver is None:
+            episodes = list(read_episodes(episodes))
+            self._format = self._read_format(episodes)
+            self._driver = self._make_driver(self._room_for(self._format.longest))
+        for number, some in enumerate(_batched(read_episodes(episodes), TOGETHER)):
+            self._learn(self._seen(some, number * TOGETHER))
+        return self
+
+    def redistribute(self, episode: Any) -> np.ndarray:
+        """What each step of an episode is paid, ``[T]``: its reward and its credit.
+
+        With a method that conserves, such as ``advance``, this sums to the return of the episode.
+        What the model could not place stays where it came: at the last step.
+        """
+        episode = read_episode(episode)
+        paid = episode.reward + self._credit(episode)
+        if self.method.conserves:
+            # Settled once more, in double precision: a method counts in single.
+            paid[-1] = episode.reward.sum() - paid[:-1].sum()
+        return paid
+
+    def explain(self, episode: Any) -> Explanation:
+        """What the method says about every state of an episode, in named terms."""
+        driver = self.driver
+        (seen,) = self._seen([read_episode(episode)], 0)
+        explanation = driver.explain(seen)
+        return explanation.cut(len(seen) + 1)
+
+    def score(self, episodes: Any) -> Score:
+        """How well the returns of episodes were foreseen; use episodes that were not fitted."""
+        foreseen, earned, returns = [], [], []
+        for episode in read_episodes(episodes):
+            foreseen.append(self.redistribute(episode)[:-1].sum())
+            earned.append(episode.reward[:-1].sum())
+            returns.append(episode.reward.sum())
+        if len(returns) < 2:
+            raise ValueError(
+                f"there is {len(returns)} episode to score on; give at least 2 that were not "
+                "fitted, many more to trust the result."
+            )
+        return Score(np.array(foreseen), np.array(earned), np.array(returns))
+
+    @property
+    def driver(self) -> CreditDriver[None]:
+        """The credit method at work."""
+        if self._driver is None:
+            raise ValueError("nothing was learned yet; call fit(episodes) first.")
+        return self._driver
+
+    def report(self) -> dict[str, float]:
+        """Figures of the method, such as its trust."""
+        return self.driver.report()
+
+    def save(self, path: str | Path) -> None:
+        """Writes all that was learned, and the episodes to learn from, to one file."""
+        driver = self.driver
+        about = {
+            "method": to_plain(self.method),
+            "view": dataclasses.asdict(self.view),
+            "updates": self.updates,
+            "memory_mb": self.memory_mb,
+            "seed": self.seed,
+            "max_episode_steps": driver.max_episode_steps,
+            "format": dataclasses.asdict(self._format),  # pyright: ignore
+        }
+        save_driver(Path(path), driver, about)
+
+    @classmethod
+    def load(cls, path: str | Path, *, encoder: Callable[[Any], Any] | None = None) -> "Credit":
+        """What ``save`` wrote.
+
+        Args:
+          path: the file.
+          encoder: the same as it was made with, if it was made with one.
+        """
+        about = read_about(Path(path))
+        if "format" not in about:
+            raise RunError(
+                f"{path} was written by a wrapper, not by Credit.save: load it with that wrapper"
+            )
+        method = about["method"]
+        credit = cls(
+            from_plain(find_method(method["name"]), method),
+            view=from_plain(View, about["view"]),
+            encoder=encoder,
+            updates=about["updates"],
+            memory_mb=about["memory_mb"],
+            seed=about["seed"],
+        )
+        credit._format = from_plain(Format, about["format"])
+        credit._driver = credit._make_driver(about["max_episode_steps"])
+        load_driver(Path(path), credit.driver)
+        return credit
+
+    # --- from episodes to the driver ---
+
+    def _read_format(self, episodes: Any) -> Format:
+        return read_format(read_episodes(episodes), standardised=self.encoder is None)
+
+    def _room_for(self, longest: int) -> int:
+        return self.max_episode_steps or longest
+
+    def _make_driver(self, max_episode_steps: int) -> CreditDriver[None]:
+        assert self._format is not None
+        spec = self._format.spec(self.view, max_episode_steps, self.encoder)
+        driver: CreditDriver[None] = CreditDriver(
+            self.method,
+            spec,
+            self.view,
+            max_episode_steps=max_episode_steps,
+            num_envs=1,
+            memory_mb=self.memory_mb,
+            key=jax.random.key(self.seed),
+        )
+        driver.freeze()  # it learns when it is told to, not from what it is asked about
+        return driver
+
+    def _seen(self, episodes: Sequence[Episode], number: int) -> list[Episode]:
+        """Episodes as the view shows them."""
+        recorder = self.driver.recorders[0]
+        seen = []
+        for index, episode in enumerate(episodes):
+            (ended,) = recorder.record(self._segment(episode, f"episode {number + index}"))
+            seen.append(ended.episode)
+        return seen
+
+    def _credit(self, episode: Episode) -> np.ndarray:
+        """The credit of each step, settled, as the driver pays it when steps arrive."""
+        driver = self.driver
+        segment = self._segment(episode, "the episode")
+        driver.forget(0)
+        ((_, assignment),) = driver.follow(segment, None)
+        return np.asarray(assignment.reward, np.float64)[: len(episode), 0]
+
+    def _segment(self, episode: Episode, where: str) -> Segment:
+        assert self._format is not None
+        return whole_segment(self._format.convert(episode, where), self.view)
+
+    # --- learning ---
+
+    def _learn(self, episodes: Sequence[Episode]) -> None:
+        if isinstance(self.method, CreditMethod):
+            self.driver.learn(episodes)
+
+    def _train_further(self, held_out: Sequence[Episode]) -> Iterator[int]:
+        """Looks at the episodes again until there were enough updates; gives how many, by then."""
+        driver = self.driver
+        owed = max(0, self.updates - driver.updates) if isinstance(self.method, CreditMethod) else 0
+        for part in np.diff(np.linspace(0, owed, ROUNDS + 1).astype(int)):
+            if part:
+                driver.train(int(part))
+                driver.examine(held_out)
+                yield driver.updates
+
+
+def _check_enough(episodes: int, paid: bool) -> None:
+    if episodes < 2:
+        raise ValueError(
+            f"there is {episodes} episode to learn from; which steps earned the outcome can only "
+            "be seen by comparing episodes: give at least 2, hundreds to find anything."
+        )
+    if not paid:
+        raise ValueError(
+            f"all rewards of all {episodes} episodes are 0, so that the outcome is missing: put it "
+            "into 'rewards', most often into the last one, or give each episode an 'outcome'."
+        )
+
+
+def _twice(episodes: Any) -> tuple[Any, Any]:
+    """What the format can be learned from, and all episodes: the same if they can be read again."""
+    if not isinstance(episodes, Iterator):
+        return episodes, episodes
+    head = list(itertools.islice(episodes, HEAD))
+    return head, itertools.chain(head, episodes)
+
+
+def _batched(episodes: Iterable[Episode], size: int) -> Iterator[list[Episode]]:
+    episodes = iter(episodes)
+    while some := list(itertools.islice(episodes, size)):
+        yield some

@@ -8,7 +8,8 @@ from typing import Any
 
 import jax
 
-from synthetic_returns.agents.impala.learner import Agent, Learner
+from synthetic_returns.agents.agent import Agent
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
@@ -63,5 +64,5 @@ SMALL_FLAGS = (
 
 def untrained(config: Config) -> tuple[Agent, Credit | None]:
     """An agent that has learned nothing, and what explains its credit."""
-    agent = Learner(config).init(jax.random.key(0)).agent
+    agent = make_learner(config).init(jax.random.key(0)).agent
     return agent, credit_of(config, agent, make_driver(config, 0))

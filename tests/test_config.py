@@ -114,7 +114,12 @@ def test_plain_data_names_its_version_and_what_was_chosen():
     data = preset("skiing").to_dict()
     assert data["version"] == 2
     chosen = {group: data[group]["name"] for group in CHOICES}
-    assert chosen == {"engine": "local", "credit": "episodic", "optimizer": "adam"}
+    assert chosen == {
+        "agent": "impala",
+        "engine": "local",
+        "credit": "episodic",
+        "optimizer": "adam",
+    }
     assert data["credit"]["encoder"]["sizes"] == (64,)
     assert data["view"]["rows"] == (0, 3)
 
@@ -123,6 +128,12 @@ def test_settings_of_0_1_are_refused_with_what_to_do():
     old = {"task_name": "chain", "num_envs": 32, "sr": True, "credit": "unroll"}
     with pytest.raises(RunError, match=r"of synthetic-returns 0\.1.*train again .*or open the run"):
         Config.from_dict(old)
+
+
+def test_an_agent_without_a_name_is_the_one_that_there_was():
+    data = preset("chain").to_dict()
+    del data["agent"]["name"]
+    assert Config.from_dict(data) == preset("chain")
 
 
 def test_settings_of_a_later_version_are_refused():

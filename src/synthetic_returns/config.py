@@ -12,6 +12,7 @@ from synthetic_returns.agents.optimizer_settings import (
     RMSPropSettings,
     find_optimizer,
 )
+from synthetic_returns.agents.settings import AnyAgent, find_agent
 from synthetic_returns.credit.method import Assigner, Need
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.registry import AnyMethod, find_method
@@ -35,6 +36,7 @@ VERSION = 2  # of the plain data; 0.1 wrote none
 
 # The groups of which there are several kinds, and how to find one by its name.
 CHOICES: dict[str, Callable[[str], type[Any]]] = {
+    "agent": find_agent,
     "engine": find_engine,
     "credit": find_method,
     "optimizer": find_optimizer,
@@ -61,7 +63,7 @@ class Config(Generic[Task]):
     seed: int = 0
     """Seed of everything random."""
 
-    agent: ImpalaSettings = dataclasses.field(default_factory=ImpalaSettings)
+    agent: AnyAgent = dataclasses.field(default_factory=ImpalaSettings)
     """How the agent learns, and its network."""
     engine: AnyEngine = dataclasses.field(default_factory=FusedSettings)
     """Where the environments are, and who steps them."""
@@ -137,7 +139,7 @@ class Config(Generic[Task]):
         return changed(self, {**(settings or {}), **more})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for config.json. Engine, credit and optimiser carry their names."""
+        """Plain data, for config.json. Agent, engine, credit and optimiser carry their names."""
         return {"version": VERSION} | to_plain(self)
 
     @classmethod
@@ -155,6 +157,7 @@ class Config(Generic[Task]):
                 f"these are settings of version {version} and this program knows version "
                 f"{VERSION}: open the run with the synthetic-returns that wrote it"
             )
+        data["agent"] = {"name": "impala"} | data["agent"]  # once the only one, without a name
         for name, kinds in CHOICES.items():
             data[name] = from_plain(kinds(data[name]["name"]), data[name], f"{name}.")
         data["task"] = find_task(data["task_name"]).make(**tuples(data["task"]))

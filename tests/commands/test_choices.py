@@ -109,7 +109,7 @@ def test_the_presets_own_choice_keeps_its_settings():
     assert config.credit.replay == Replay(32, 4, 1.0, 4, save=False)
 
 
-@pytest.mark.parametrize("choice", ["--engine", "--credit", "--optimizer"])
+@pytest.mark.parametrize("choice", ["--agent", "--engine", "--credit", "--optimizer"])
 def test_an_unknown_choice_is_answered_with_those_there_are(choice):
     with pytest.raises(ValueError, match=r"there is no .* 'magic'; The choices are: "):
         configuration(["chain", choice, "magic"])

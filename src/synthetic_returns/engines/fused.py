@@ -11,7 +11,8 @@ from jaxtyping import Array, Float
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.actor import ActorState
-from synthetic_returns.agents.impala.learner import Learner, LearnerState
+from synthetic_returns.agents.agent import LearnerState
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.segments import segment_of
 from synthetic_returns.credit.method import Assignment, Need
@@ -64,7 +65,7 @@ class FusedEngine:
             )
         devices = 1 if self._many else settings.devices
         self._mesh = device_mesh(devices, settings.num_envs // settings.accumulate)
-        self._learner = Learner(config, axis=AXIS if self._mesh else None)
+        self._learner = make_learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
         drivers = [make_driver(config, seed) for seed in seeds]
@@ -191,14 +192,16 @@ class FusedEngine:
     def _init(self, seed: int) -> tuple[LearnerState, ActorState]:
         learner_key, actor_key = jax.random.split(jax.random.key(seed))
         learner_state = self._learner.init(learner_key)
-        network = learner_state.agent.network
-        actor_state = actor.start(self._env, network, self._settings.num_envs, actor_key)
+        num_envs = self._settings.num_envs
+        network = self._learner.behaviour(learner_state.agent.network, num_envs)
+        actor_state = actor.start(self._env, network, num_envs, actor_key)
         if self._settings.stagger:
             actor_state = actor.stagger(self._env, network, actor_state)
         return learner_state, actor_state
 
     def _unroll_one(self, network: Any, state: ActorState) -> tuple[ActorState, Trajectory]:
-        return actor.unroll(self._env, network, state, self._settings.unroll_length)
+        acting = self._learner.behaviour(network, len(state.key))
+        return actor.unroll(self._env, acting, state, self._settings.unroll_length)
 
     def _credited(self, trajectory: Trajectory) -> Sequence[tuple[Trajectory, Assignment | None]]:
         """The unrolls whose credit is known: this one, or earlier ones if it has to wait."""

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from synthetic_returns.acting.statistics import EpisodeStatistics
-from synthetic_returns.agents.impala.learner import Agent, Learner, LearnerState
+from synthetic_returns.agents.agent import Agent, LearnerState
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.data.segments import segment_of
@@ -20,7 +21,7 @@ from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.engines.layouts import spread_update, trajectory_layout
 from synthetic_returns.envs.base import select_rows
-from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import TimeStep, Trajectory, first_step, side_by_side
 from synthetic_returns.utils.devices import AXIS, device_mesh
 
@@ -31,7 +32,7 @@ __all__ = ["Policy", "Unroll", "UnrollLearner"]
 class Policy:
     """What actors act with: a network, and how many updates made it."""
 
-    network: AgentNetwork
+    network: Network
     version: int
 
 
@@ -76,7 +77,7 @@ class UnrollLearner:
         envs = num_envs or settings.num_envs
         self._mesh = device_mesh(settings.devices, settings.num_envs // settings.accumulate)
         learner_key, self.actor_key = jax.random.split(jax.random.key(seed))
-        self._learner = learner = Learner(config, axis=AXIS if self._mesh else None)
+        self._learner = learner = make_learner(config, axis=AXIS if self._mesh else None)
         self._state = learner.init(learner_key)
         self._memories = [_rows(self._state.memory, envs) for _ in range(streams)]
         self._driver = make_driver(config, seed, streams, envs)
@@ -92,6 +93,11 @@ class UnrollLearner:
     def policy(self) -> Policy:
         """A copy of the newest policy: updates are made in place, while actors go on acting."""
         return Policy(_copy(self._state.agent.network), self.updates)
+
+    def behaviour(self, policy: Policy, stream: int) -> Network:
+        """What acts in the environments of a stream."""
+        envs, streams = len(self._seen[stream]), len(self._seen)
+        return self._learner.behaviour(policy.network, envs, stream, streams)
 
     def update(self, *unrolls: Unroll) -> None:
         """One optimisation step; learns from the episodes that ended, if they give the credit.
@@ -253,9 +259,7 @@ def _rows(memory: Any, rows: int) -> Any:
 
 
 @eqx.filter_jit
-def _remember(
-    method: AuxiliaryMethod, network: AgentNetwork, memory: Any, timestep: TimeStep
-) -> Any:
+def _remember(method: AuxiliaryMethod, network: Network, memory: Any, timestep: TimeStep) -> Any:
     """The memory after an unroll."""
     return method.remember(memory, network.torso(timestep.observation), timestep.first)
 

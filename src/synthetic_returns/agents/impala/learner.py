@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
+from synthetic_returns.agents.agent import Agent, LearnerState, Metrics
 from synthetic_returns.agents.impala.losses import (
     action_prior_loss,
     all_actions_loss,
@@ -23,40 +24,10 @@ from synthetic_returns.agents.impala.vtrace import vtrace
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
 from synthetic_returns.credit.method import Assignment
-from synthetic_returns.nn.networks import AgentNetwork, make_torso
+from synthetic_returns.nn.networks import AgentNetwork, Network, make_torso
 from synthetic_returns.types import Key, Trajectory
 
-__all__ = ["Agent", "Learner", "LearnerState"]
-
-Metrics = dict[str, Float[Array, ""]]
-
-
-class Agent(eqx.Module):
-    """All that one optimisation step trains.
-
-    Attributes:
-      network: the policy's.
-      credit: the model of a credit method that is trained with it, if it is.
-    """
-
-    network: AgentNetwork
-    credit: Any
-
-
-class LearnerState(eqx.Module):
-    """What the learner carries from update to update.
-
-    Attributes:
-      agent: the parameters.
-      optimizer: the optimiser's state.
-      memory: what a credit method that is trained with the agent remembers of running episodes.
-      updates: how many there were.
-    """
-
-    agent: Agent
-    optimizer: optax.OptState
-    memory: Any
-    updates: Int[Array, ""]
+__all__ = ["Learner"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +70,13 @@ class Learner:
         agent = Agent(network, model)
         optimizer = self.optimizer.init(eqx.filter(agent, eqx.is_array))
         return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))
+
+    def behaviour(
+        self, network: Network, num_envs: int, stream: int = 0, streams: int = 1
+    ) -> Network:
+        """The network itself: its policy is random enough."""
+        del num_envs, stream, streams
+        return network
 
     def update(
         self,

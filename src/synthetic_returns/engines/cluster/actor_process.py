@@ -10,11 +10,11 @@ import numpy as np
 
 from synthetic_returns.acting.compiled_actor import CompiledActor
 from synthetic_returns.acting.host_actor import HostActor
-from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.envs.base import Environment
-from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import Key, Trajectory, first_step
 
 __all__ = ["ActorProcess", "Weights", "expected_trajectory", "network_of", "to_weights"]
@@ -34,10 +34,12 @@ class ActorProcess:
           seed: of the run.
           stream: index of this actor.
         """
-        self._config, self._envs = config, envs
+        self._config, self._envs, self._stream = config, envs, stream
         self._key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2), stream)
         shapes, self._static = eqx.partition(network_of(config), _is_shape)
         self._structure = jax.tree.structure(shapes)
+        assert isinstance(config.engine, ClusterSettings)
+        self._streams = config.engine.actors
         self._version: int | None = None
         self._life: int | None = None
         self._network: Any = None
@@ -53,7 +55,9 @@ class ActorProcess:
         version, arrays = weights
         if version != self._version:
             learned = jax.tree.unflatten(self._structure, [jnp.asarray(x) for x in arrays])
-            self._network = eqx.combine(learned, self._static)
+            self._network = make_learner(self._config).behaviour(
+                eqx.combine(learned, self._static), self._envs, self._stream, self._streams
+            )
             self._version = version
         if self._player is None or life != self._life:
             self._begin(life)
@@ -70,12 +74,12 @@ class ActorProcess:
         self._life = life
 
 
-def network_of(config: Config) -> AgentNetwork:
+def network_of(config: Config) -> Network:
     """The policy's network with shapes in the place of arrays."""
-    return eqx.filter_eval_shape(Learner(config).init, jax.random.key(0)).agent.network
+    return eqx.filter_eval_shape(make_learner(config).init, jax.random.key(0)).agent.network
 
 
-def to_weights(network: AgentNetwork, version: int) -> Weights:
+def to_weights(network: Network, version: int) -> Weights:
     """What is sent to actors."""
     return version, [np.asarray(x) for x in jax.tree.leaves(eqx.filter(network, eqx.is_array))]
 
@@ -104,9 +108,7 @@ def _is_shape(leaf: Any) -> bool:
     return isinstance(leaf, jax.ShapeDtypeStruct)
 
 
-def _player(
-    config: Config, network: AgentNetwork, envs: int, key: Key
-) -> HostActor | CompiledActor:
+def _player(config: Config, network: Network, envs: int, key: Key) -> HostActor | CompiledActor:
     if isinstance(config.task, Environment):
         assert isinstance(config.engine, ClusterSettings)
         return CompiledActor(

@@ -18,7 +18,7 @@ from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.nn.settings import TorsoSettings
-from synthetic_returns.presets import preset
+from synthetic_returns.presets import preset, with_agent
 from synthetic_returns.training.settings import ReportingSettings
 
 UPDATE = 20  # environment steps
@@ -43,13 +43,19 @@ METHODS = {
 
 
 def small_config(
-    credit: str = "paper", settings: Mapping[str, Any] | None = None, /, **more: Any
+    credit: str = "paper",
+    settings: Mapping[str, Any] | None = None,
+    /,
+    *,
+    agent: str = "impala",
+    **more: Any,
 ) -> Config:
     """The paper's agent with an LSTM, but the fast preset for episodic credit."""
     name, lstm_size = ("fast", 0) if credit == "episodic" else ("paper", 4)
     config = preset("chain", name, length=5, trigger=2, free_moves=3)
     own = {"credit": METHODS[credit], "agent.lstm_size": lstm_size, "steps": 4 * UPDATE}
-    return config.changed({**SETTINGS, **own, **(settings or {}), **more})
+    small = with_agent(config.changed({**SETTINGS, **own}), agent)
+    return small.changed({**(settings or {}), **more})
 
 
 # The same on the command line.

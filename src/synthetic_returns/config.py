@@ -12,8 +12,10 @@ from synthetic_returns.agents.optimizer_settings import (
     RMSPropSettings,
     find_optimizer,
 )
+from synthetic_returns.agents.r2d2.settings import R2D2Settings
 from synthetic_returns.agents.settings import AnyAgent, find_agent
-from synthetic_returns.credit.method import Assigner, Need
+from synthetic_returns.credit.auxiliary import AuxiliaryMethod
+from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.registry import AnyMethod, find_method
 from synthetic_returns.credit.reward_mix import RewardMix
@@ -92,6 +94,8 @@ class Config(Generic[Task]):
             )
         if self.needs_contributions:
             self._check_contributions()
+        if isinstance(self.agent, R2D2Settings):
+            self._check_replay(self.agent)
         in_full = self.reward.beta == 1 and self.reward.last_reward == 1
         if isinstance(self.credit, Assigner) and self.credit.conserves and not in_full:
             raise ValueError(
@@ -107,14 +111,47 @@ class Config(Generic[Task]):
         return not isinstance(self.credit, NoCredit)
 
     @property
+    def replays(self) -> bool:
+        """Whether the agent learns from a replay."""
+        return isinstance(self.agent, R2D2Settings)
+
+    @property
     def needs_contributions(self) -> bool:
         """Whether the steps of the task have to tell their true contributions."""
         return Need.CONTRIBUTIONS in self.credit.needs
 
     @property
     def scheduled_updates(self) -> int:
-        """Unrolls over which schedules run; each is learned from for ``agent.epochs``."""
+        """Unrolls over which schedules run; an agent may make several updates with each."""
         return max(1, (self.schedule_steps or self.steps) // self.engine.steps_per_update)
+
+    def _check_replay(self, agent: R2D2Settings) -> None:
+        if isinstance(self.credit, AuxiliaryMethod):
+            raise ValueError(
+                f"the credit method {self.credit.name!r} is trained on unrolls as they come, with "
+                f"the memory of their episodes, and the agent {agent.name!r} learns from a replay "
+                "of sequences: choose 'advance', 'episodic' or 'none', or the agent 'impala'."
+            )
+        if self.credit.gives is Gives.ADVANTAGE:
+            raise ValueError(
+                f"the credit method {self.credit.name!r} gives an advantage for each action, and "
+                f"the agent {agent.name!r} has a use for rewards only: choose a method that gives "
+                "rewards (synthetic-returns credit lists them), or the agent 'impala'."
+            )
+        if agent.sequence_length < self.engine.unroll_length:
+            raise ValueError(
+                f"agent.sequence_length is {agent.sequence_length} and engine.unroll_length is "
+                f"{self.engine.unroll_length}: sequences begin where unrolls begin, so steps would "
+                "be left out; make sequences at least as long."
+            )
+        alone = {"devices": (0, 1), "accumulate": (1,), "updates_per_call": (1,)}
+        for name, allowed in alone.items():
+            value = getattr(self.engine, name, 1)
+            if value not in allowed:
+                raise ValueError(
+                    f"engine.{name} is {value} and the agent {agent.name!r} draws the batch of "
+                    "each update from a replay, for one device: set it to 1."
+                )
 
     def _check_contributions(self) -> None:
         task: Any = self.task

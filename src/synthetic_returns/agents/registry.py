@@ -8,7 +8,10 @@ from synthetic_returns.config import Config
 __all__ = ["make_learner"]
 
 # Where the learners are, by the name of their settings; each is loaded when it is asked for.
-_HOMES = {"impala": "synthetic_returns.agents.impala.learner:Learner"}
+_HOMES = {
+    "impala": "synthetic_returns.agents.impala.learner:Learner",
+    "r2d2": "synthetic_returns.agents.r2d2.learner:Learner",
+}
 
 
 def make_learner(config: Config, axis: str | None = None) -> AgentLearner:

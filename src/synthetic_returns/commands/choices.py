@@ -11,6 +11,7 @@ from synthetic_returns.config import CHOICES, Config
 from synthetic_returns.credit.method import CreditMethod, Need
 from synthetic_returns.credit.registry import method_names
 from synthetic_returns.engines.settings import ENGINES
+from synthetic_returns.presets import with_agent
 from synthetic_returns.renamed import RENAMED, RENAMED_METHODS
 from synthetic_returns.utils.settings import setting_names
 
@@ -48,6 +49,7 @@ def spell_out(arguments: Sequence[str]) -> list[str]:
 
 def choose(config: Config, arguments: Sequence[str]) -> Config:
     """The configuration with the agent, engine, ... that the arguments name."""
+    config = with_agent(config, _value("--agent", arguments) or config.agent.name)
     chosen: dict[str, Any] = {}
     for group, find in CHOICES.items():
         current = getattr(config, group)
@@ -114,7 +116,7 @@ def _convert(group: str, current: Any, kind: type[Any]) -> Any:
         if field.name in names
         and (dataclasses.is_dataclass(value := getattr(current, field.name)) or group != "credit")
     }
-    if "replay" in shared:
+    if group == "credit" and "replay" in shared:
         shared["replay"] = dataclasses.replace(
             shared["replay"], updates_per_episode=kind().replay.updates_per_episode
         )

@@ -40,7 +40,8 @@ class Arguments(Generic[Task]):
 
     config: Annotated[Config[Task], tyro.conf.arg(name="")]
     agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "impala"
-    """The agent: impala; its settings are --agent.SETTING."""
+    """The agent: impala, r2d2 (recurrent Q-learning from a replay); its settings are
+    --agent.SETTING."""
     credit: Annotated[str, tyro.conf.arg(metavar="NAME")] = "none"
     """The credit method: episodic, paper, oracle, none (or --no-sr); its settings are
     --credit.SETTING."""

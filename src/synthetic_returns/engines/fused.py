@@ -26,6 +26,7 @@ from synthetic_returns.engines.layouts import (
     spread_update,
     trajectory_layout,
 )
+from synthetic_returns.engines.replaying import make_replaying
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.types import Trajectory
@@ -63,7 +64,7 @@ class FusedEngine:
                 f"devices is {settings.devices} with {len(seeds)} seeds; several seeds are trained "
                 "as one computation on one device: set devices to 1, or train them one by one."
             )
-        devices = 1 if self._many else settings.devices
+        devices = 1 if self._many or config.replays else settings.devices
         self._mesh = device_mesh(devices, settings.num_envs // settings.accumulate)
         self._learner = make_learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
@@ -74,6 +75,12 @@ class FusedEngine:
             raise ValueError(
                 f"there are {len(seeds)} seeds and the credit method {config.credit.name!r} waits "
                 "for complete episodes, which end at different times: train the seeds one by one."
+            )
+        self._replaying = make_replaying(config, seeds[0], drivers[0])
+        if self._many and self._replaying:
+            raise ValueError(
+                f"there are {len(seeds)} seeds and each would need a replay of its own: train the "
+                f"seeds one by one with the agent {config.agent.name!r}."
             )
         self._metrics: dict[str, Float[Array, "*seeds"]] = {}
         unroll, update = self._unroll_one, self._learner.update
@@ -96,6 +103,11 @@ class FusedEngine:
             return
         network = self._learner_state.agent.network
         self._actor_state, trajectory = self._unroll(network, self._actor_state)
+        if self._replaying:
+            self._replaying.follow(trajectory)
+            self._learner_state, metrics = self._replaying.learn(self._update, self._learner_state)
+            self._metrics = metrics or self._metrics
+            return
         for played, assignment in self._credited(trajectory):
             self._learner_state, self._metrics = self._update(
                 self._learner_state, played, assignment
@@ -117,6 +129,8 @@ class FusedEngine:
             statistics = self._one(self._actor_state, index).statistics
             losses = {name: float(x) for name, x in self._one(self._metrics, index).items()}
             report = statistics.means() | losses
+            if self._replaying:
+                report |= self._replaying.report()
             if self._drivers:
                 credit = self._drivers[index].report()
                 report |= {f"credit/{name}": x for name, x in credit.items()}
@@ -136,6 +150,8 @@ class FusedEngine:
         }
         if self._drivers:
             snapshot["credit"] = self._drivers[index].snapshot()
+        if self._replaying:
+            snapshot["replay"] = self._replaying.snapshot()
         return snapshot
 
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
@@ -143,6 +159,8 @@ class FusedEngine:
         self._set_states([(snapshot["learner"], snapshot["actor"]) for snapshot in snapshots])
         for driver, snapshot in zip(self._drivers, snapshots, strict=bool(self._drivers)):
             driver.restore(snapshot["credit"])
+        if self._replaying:
+            self._replaying.restore(snapshots[0].get("replay"))
 
     def close(self) -> None:
         """Nothing runs beside this engine."""

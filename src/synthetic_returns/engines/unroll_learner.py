@@ -20,6 +20,7 @@ from synthetic_returns.credit.method import Assignment
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.engines.layouts import spread_update, trajectory_layout
+from synthetic_returns.engines.replaying import make_replaying
 from synthetic_returns.envs.base import select_rows
 from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import TimeStep, Trajectory, first_step, side_by_side
@@ -75,12 +76,15 @@ class UnrollLearner:
         """
         self.config, settings = config, config.engine
         envs = num_envs or settings.num_envs
-        self._mesh = device_mesh(settings.devices, settings.num_envs // settings.accumulate)
+        devices = 1 if config.replays else settings.devices
+        self._mesh = device_mesh(devices, settings.num_envs // settings.accumulate)
         learner_key, self.actor_key = jax.random.split(jax.random.key(seed))
         self._learner = learner = make_learner(config, axis=AXIS if self._mesh else None)
         self._state = learner.init(learner_key)
         self._memories = [_rows(self._state.memory, envs) for _ in range(streams)]
         self._driver = make_driver(config, seed, streams, envs)
+        self._replaying = make_replaying(config, seed, self._driver, streams=streams, num_envs=envs)
+        self._interrupted = [False] * streams
         self._credited: collections.deque[tuple[Unroll, Assignment | None]] = collections.deque()
         self._statistics = [_nothing_gathered(config, envs) for _ in range(streams)]
         self._seen = [jnp.zeros(envs, bool) for _ in range(streams)]
@@ -108,19 +112,48 @@ class UnrollLearner:
         Args:
           *unrolls: of different streams, side by side the batch of an update.
         """
+        if self._replaying:
+            self._rehearse(unrolls)
+            return
         for unroll in unrolls:
             self._credited += self._follow(unroll)
         while len(self._credited) >= len(unrolls):
             self._learn([self._credited.popleft() for _ in unrolls])
 
     def observe(self, unroll: Unroll) -> None:
-        """Follows the episodes of an unroll that nothing else is learned from."""
+        """Follows the episodes of an unroll that is too old to be learned from at once.
+
+        A replay keeps it all the same: what is drawn from it is older.
+        """
+        if self._replaying:
+            self._keep(unroll)
+            return
         self._follow(dataclasses.replace(unroll, observed=True))
         if isinstance(method := self.config.credit, AuxiliaryMethod):
             network, memory = self._state.agent.network, self._memories[unroll.stream]
             self._memories[unroll.stream] = _remember(
                 method, network, memory, unroll.trajectory.timestep
             )
+
+    def _rehearse(self, unrolls: Sequence[Unroll]) -> None:
+        """Keeps unrolls, and learns from what is drawn from all that are kept."""
+        assert self._replaying is not None
+        for unroll in unrolls:
+            self._lags.append(self.updates - unroll.version)
+            self._keep(unroll)
+        if self._update is None:
+            self._update = eqx.filter_jit(self._learner.update, donate="all")
+        self._state, metrics = self._replaying.learn(self._update, self._state)
+        self._metrics = metrics or self._metrics
+        self.updates = int(self._state.updates)
+
+    def _keep(self, unroll: Unroll) -> None:
+        """Puts an unroll into the replay."""
+        assert self._replaying is not None
+        self._note(unroll)
+        follows = not self._interrupted[unroll.stream]
+        self._interrupted[unroll.stream] = False
+        self._replaying.follow(unroll.trajectory, unroll.stream, follows=follows)
 
     def _learn(self, batch: Sequence[tuple[Unroll, Assignment | None]]) -> None:
         unrolls = [unroll for unroll, _ in batch]
@@ -148,21 +181,26 @@ class UnrollLearner:
 
     def _follow(self, unroll: Unroll) -> list[tuple[Unroll, Assignment | None]]:
         """Takes note of what ended in an unroll; gives those whose credit is known."""
-        stream, trajectory = unroll.stream, unroll.trajectory
+        self._note(unroll)
+        if self._driver is None:
+            return [(unroll, None)]
+        segment = segment_of(unroll.trajectory, self.config.view)
+        credited = self._driver.follow(segment, unroll, unroll.stream)
+        return [(unroll, credit) for unroll, credit in credited if not unroll.observed]
+
+    def _note(self, unroll: Unroll) -> None:
+        """Counts the episodes of an unroll; those of an earlier life do not go on."""
+        stream = unroll.stream
         if unroll.life != self._lives[stream]:
             self._lives[stream] = unroll.life
             self._forget(stream)
         self._statistics[stream], self._seen[stream] = _gather(
-            self._statistics[stream], self._seen[stream], trajectory.timestep
+            self._statistics[stream], self._seen[stream], unroll.trajectory.timestep
         )
-        if self._driver is None:
-            return [(unroll, None)]
-        segment = segment_of(trajectory, self.config.view)
-        credited = self._driver.follow(segment, unroll, stream)
-        return [(unroll, credit) for unroll, credit in credited if not unroll.observed]
 
     def _forget(self, stream: int) -> None:
         """The running episodes of a stream will not go on."""
+        self._interrupted[stream] = True
         self._statistics[stream] = self._statistics[stream].interrupted()
         self._seen[stream] = jnp.zeros_like(self._seen[stream])
         self._memories[stream] = jax.tree.map(jnp.zeros_like, self._memories[stream])
@@ -186,6 +224,8 @@ class UnrollLearner:
         report |= {name: float(x) for name, x in self._metrics.items()}
         if self._driver:
             report |= {f"credit/{name}": x for name, x in self._driver.report().items()}
+        if self._replaying:
+            report |= self._replaying.report()
         if self._lags:
             report["policy/lag"] = sum(self._lags) / len(self._lags)
             report["policy/lag_max"] = float(max(self._lags))
@@ -204,6 +244,8 @@ class UnrollLearner:
         snapshot: dict[str, Any] = {"learner": _with_memory(self._state, memory)}
         if self._driver:
             snapshot["credit"] = self._driver.snapshot(running=running)
+        if self._replaying:
+            snapshot["replay"] = self._replaying.snapshot()
         if running:
             snapshot["statistics"] = self._statistics
         return snapshot
@@ -216,7 +258,12 @@ class UnrollLearner:
         self.updates = int(self._state.updates)
         if self._driver:
             self._driver.restore(snapshot["credit"])
+        if self._replaying:
+            self._replaying.restore(snapshot.get("replay"))
+            # Unless the environments were saved too, other episodes begin.
+            self._interrupted = [True] * len(self._lives)
         if "statistics" in snapshot:
+            self._interrupted = [False] * len(self._lives)
             self._statistics = snapshot["statistics"]
             self._seen = [jnp.ones_like(seen) for seen in self._seen]
 

@@ -1,6 +1,5 @@
 """What runs in the process of a cluster's actor: environments, and a copy of the policy."""
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -13,11 +12,12 @@ from synthetic_returns.acting.host_actor import HostActor
 from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.engines.settings import ClusterSettings
+from synthetic_returns.engines.shapes import network_of
 from synthetic_returns.envs.base import Environment
 from synthetic_returns.nn.networks import Network
-from synthetic_returns.types import Key, Trajectory, first_step
+from synthetic_returns.types import Key, Trajectory
 
-__all__ = ["ActorProcess", "Weights", "expected_trajectory", "network_of", "to_weights"]
+__all__ = ["ActorProcess", "Weights", "to_weights"]
 
 Weights = tuple[int, list[np.ndarray]]  # the version of a policy, and the arrays of its network
 
@@ -74,34 +74,9 @@ class ActorProcess:
         self._life = life
 
 
-def network_of(config: Config) -> Network:
-    """The policy's network with shapes in the place of arrays."""
-    return eqx.filter_eval_shape(make_learner(config).init, jax.random.key(0)).agent.network
-
-
 def to_weights(network: Network, version: int) -> Weights:
     """What is sent to actors."""
     return version, [np.asarray(x) for x in jax.tree.leaves(eqx.filter(network, eqx.is_array))]
-
-
-def expected_trajectory(config: Config, envs: int) -> Trajectory:
-    """The shapes and types of an actor's unroll."""
-    time, task, network = config.engine.unroll_length, config.task, network_of(config)
-
-    def nothing() -> Trajectory:
-        seen = jnp.zeros(task.observation_shape, task.observation_dtype)
-        step = first_step(seen, task.event_names)
-        if config.needs_contributions:
-            step = dataclasses.replace(step, contribution=jnp.zeros(()))
-        return Trajectory(
-            timestep=jax.tree.map(lambda x: jnp.broadcast_to(x, (time + 1, envs, *x.shape)), step),
-            action=jnp.zeros((time, envs), jnp.int32),
-            logits=jnp.zeros((time, envs, task.num_actions)),
-            value=jnp.zeros((time, envs)),
-            core=network.initial_state(envs),
-        )
-
-    return jax.eval_shape(nothing)
 
 
 def _is_shape(leaf: Any) -> bool:

@@ -10,6 +10,7 @@ import jax
 
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.agents.registry import make_learner
+from synthetic_returns.agents.replay.settings import SequenceReplaySettings
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
@@ -30,6 +31,16 @@ SETTINGS: dict[str, Any] = {
     "agent.torso.sizes": (8,),
     "agent.policy_size": 8,
     "reporting": ReportingSettings(log_every=2 * UPDATE, eval_episodes=6, traces=0),
+}
+OF_AGENTS: dict[str, dict[str, Any]] = {
+    "impala": {},
+    "r2d2": {
+        "agent.sequence_length": 8,
+        "agent.burn_in": 3,
+        "agent.batch_size": 4,
+        "agent.updates_per_unroll": 2,
+        "agent.replay": SequenceReplaySettings(capacity=12 * UPDATE, warmup=3 * UPDATE),
+    },
 }
 METHODS = {
     "none": NoCredit(),
@@ -53,9 +64,9 @@ def small_config(
     """The paper's agent with an LSTM, but the fast preset for episodic credit."""
     name, lstm_size = ("fast", 0) if credit == "episodic" else ("paper", 4)
     config = preset("chain", name, length=5, trigger=2, free_moves=3)
-    own = {"credit": METHODS[credit], "agent.lstm_size": lstm_size, "steps": 4 * UPDATE}
-    small = with_agent(config.changed({**SETTINGS, **own}), agent)
-    return small.changed({**(settings or {}), **more})
+    config = with_agent(config.changed(credit=METHODS[credit]), agent)
+    own = {"agent.lstm_size": lstm_size, "steps": 4 * UPDATE} | OF_AGENTS[agent]
+    return config.changed({**SETTINGS, **own, **(settings or {}), **more})
 
 
 # The same on the command line.

@@ -10,6 +10,7 @@ import pytest
 
 from synthetic_returns.agents.r2d2.learner import Learner, action_values
 from synthetic_returns.credit.method import Assignment
+from synthetic_returns.nn.q_network import QNetwork
 from synthetic_returns.types import StepType, TimeStep, Trajectory
 from tests.agents.test_r2d2_targets import slow_targets
 from tests.small import small_config
@@ -53,9 +54,15 @@ def make_sequences(config, network, seed=0):
     )
 
 
+def q_network(state):
+    network = state.agent.network
+    assert isinstance(network, QNetwork)
+    return network
+
+
 def test_a_burn_in_gives_the_values_of_a_full_unroll():
     config = make_config()
-    network = Learner(config).init(jax.random.key(0)).agent.network
+    network = q_network(Learner(config).init(jax.random.key(0)))
     trajectory = make_sequences(config, network)
     whole = action_values(network, trajectory, 0)
     found = action_values(network, trajectory, BURN_IN)
@@ -69,7 +76,7 @@ def test_a_burn_in_gives_the_values_of_a_full_unroll():
 
 def test_no_gradient_goes_through_the_burn_in():
     config = make_config()
-    network = Learner(config).init(jax.random.key(0)).agent.network
+    network = q_network(Learner(config).init(jax.random.key(0)))
     trajectory = make_sequences(config, network)
 
     def total(observation):
@@ -95,7 +102,7 @@ def test_the_loss_is_that_of_the_paper(with_credit):
     assignment = Assignment(credit) if with_credit else None
     loss, (_, priority) = learner.loss(state.agent, target, trajectory, assignment, weight)
 
-    q = np.asarray(action_values(state.agent.network, trajectory, BURN_IN), np.float64)
+    q = np.asarray(action_values(q_network(state), trajectory, BURN_IN), np.float64)
     q_target = np.asarray(action_values(target, trajectory, BURN_IN), np.float64)
     timestep = jax.tree.map(lambda x: np.asarray(x)[BURN_IN:], trajectory.timestep)
     last = timestep.step_type == StepType.LAST
@@ -138,7 +145,7 @@ def test_the_target_network_is_copied_now_and_then():
 def test_every_stream_explores_on_rungs_of_its_own():
     config = make_config({"agent.epsilon": 0.5, "agent.epsilon_alpha": 3.0})
     learner = Learner(config)
-    network = learner.init(jax.random.key(0)).agent.network
+    network = q_network(learner.init(jax.random.key(0)))
     of_streams = [learner.behaviour(network, 4, stream, 2).epsilon for stream in (0, 1)]
     together = np.sort(np.concatenate(of_streams))[::-1]
     np.testing.assert_allclose(together, learner.behaviour(network, 8).epsilon, rtol=1e-6)

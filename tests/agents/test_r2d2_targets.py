@@ -1,6 +1,8 @@
 """Value rescaling, targets of double Q-learning, priorities and the ladder, in plain float64."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -57,13 +59,19 @@ def random_sequences(time, batch, seed=0):
     return q, q_target, rng.normal(size=(time, batch)) * 5, discount, last
 
 
+def on_device(arrays: Sequence[np.ndarray]) -> tuple[Any, Any, Any, Any, Any]:
+    *numbers, last = arrays
+    q, q_target, r, discount = (jnp.asarray(x, jnp.float32) for x in numbers)
+    return q, q_target, r, discount, jnp.asarray(last)
+
+
 def slow_targets(q, q_target, r, discount, last, n, rescale):
     """As in the paper: every target on its own, from the rewards and the state it ends in."""
     time, batch = r.shape
     targets = np.zeros((time, batch))
     for b in range(batch):
         for t in range(time):
-            total, weight = 0.0, 1.0
+            total, weight, end = 0.0, 1.0, t
             for k in range(t, min(t + n, time)):
                 total += weight * r[k, b]
                 weight *= discount[k, b]
@@ -80,15 +88,9 @@ def slow_targets(q, q_target, r, discount, last, n, rescale):
 @pytest.mark.parametrize("n", [1, 3, 9])
 @pytest.mark.parametrize(("time", "batch"), [(1, 1), (7, 5)])
 def test_targets_are_those_of_the_paper(time, batch, n, rescale):
-    arrays = random_sequences(time, batch)
-    q, q_target, r, discount, last = arrays
-    found = double_q_targets(
-        *(jnp.asarray(x, jnp.float32) for x in (q, q_target, r, discount)),
-        jnp.asarray(last),
-        n=n,
-        rescale=rescale,
-    )
-    want = slow_targets(q, q_target, r, discount, last, n, rescale)
+    slow = random_sequences(time, batch)
+    found = double_q_targets(*on_device(slow), n=n, rescale=rescale)
+    want = slow_targets(*slow, n, rescale)
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
 
 
@@ -104,9 +106,7 @@ def test_a_golden_target_over_a_termination_and_a_cut_off():
 
 
 def test_what_the_target_network_thinks_of_other_actions_does_not_matter():
-    q, q_target, r, discount, last = (
-        jnp.asarray(x, x.dtype if x.dtype == bool else jnp.float32) for x in random_sequences(5, 4)
-    )
+    q, q_target, r, discount, last = on_device(random_sequences(5, 4))
     best = jax.nn.one_hot(jnp.argmax(q, axis=-1), ACTIONS)
     other = q_target + 100 * (1 - best)
     one, two = (

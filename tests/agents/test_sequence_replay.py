@@ -68,6 +68,11 @@ def check_drawn(drawn, length):
     return set(stamps[0].astype(int).tolist())
 
 
+def credit_of(drawn):
+    assert drawn.assignment is not None
+    return np.asarray(drawn.assignment.reward)
+
+
 @pytest.mark.parametrize("length", [1, 4, 6, 8])
 def test_sequences_are_what_happened_over_many_rounds(length):
     replay = make(length)
@@ -129,13 +134,13 @@ def test_an_unroll_is_drawn_only_when_it_has_been_paid():
     replay.pay(1, np.full((UNROLL, ENVS), 8.0))
     assert len(replay) == 2 * ENVS
     drawn = replay.sample(50)
-    credit = np.asarray(drawn.assignment.reward)
+    credit = credit_of(drawn)
     begun = np.asarray(drawn.trajectory.timestep.reward[0]) // 10 // UNROLL
     np.testing.assert_array_equal(credit, np.broadcast_to(7.0 + begun, credit.shape))
     known = np.zeros((UNROLL, ENVS), bool)
     known[2:] = True
     replay.pay(0, np.full((UNROLL, ENVS), 9.0), known=known)
-    credit = np.asarray(replay.sample(50).assignment.reward)
+    credit = credit_of(replay.sample(50))
     assert {tuple(column) for column in credit.T} == {(7, 7, 9, 9), (8, 8, 8, 8)}
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from synthetic_returns.agents.replay.relabelling import relabel
-from synthetic_returns.agents.replay.settings import SequenceReplaySettings
 from synthetic_returns.credit.data.episode import Episode
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.engines.engine import make_engine
@@ -24,12 +23,14 @@ from tests.credit.methods import (
 from tests.small import UPDATE, small_config
 from tests.trees import arrays
 
-SMALL = SequenceReplaySettings(capacity=12 * UPDATE, warmup=3 * UPDATE)
-
 
 def make_config(settings=None, /, credit="none", **more):
-    own = {"agent.replay": SMALL, "agent.batch_size": 4, "agent.updates_per_unroll": 2}
-    return small_config(credit, {**own, **(settings or {})}, agent="r2d2", **more)
+    return small_config(credit, settings, agent="r2d2", **more)
+
+
+def replay_of(engine):
+    assert engine._replaying is not None
+    return engine._replaying._replay
 
 
 def whole_episodes(replay):
@@ -58,10 +59,17 @@ def test_what_is_kept_is_paid_by_what_is_known_now(kind):
     engine = FusedEngine(make_config({"credit": kind(replay=REPLAY), "agent.lstm_size": 0}), [0])
     for _ in range(17):  # more than fits, so that the oldest episodes have lost their beginning
         engine.step()
-    driver, replay = engine._drivers[0], engine._replaying._replay
+    driver, replay = engine._drivers[0], replay_of(engine)
     rewards = replay.arrays["reward"]
     rewards[:] = np.random.default_rng(0).normal(size=rewards.shape)  # they are rare in this task
+    before = replay.arrays["credit"].copy()
     relabel(replay, driver)
+    # Of an episode that has lost its beginning, every step keeps what it was paid.
+    oldest = np.arange(5) + replay.oldest(0) % 12 * 5
+    for env in range(4):
+        first = replay.arrays["step_type"][0, oldest, env] == StepType.FIRST
+        rows = oldest[~np.logical_or.accumulate(first)]
+        np.testing.assert_array_equal(replay.arrays["credit"][0, rows, env], before[0, rows, env])
     compared = 0
     newest = {int(row) for row in _newest_rows(replay)}
     for env, rows in whole_episodes(replay):
@@ -97,9 +105,9 @@ def test_credit_is_at_most_a_share_of_the_replay_old(share):
     engine = FusedEngine(make_config(settings), [0])
     changed = []
     for _ in range(10):
-        before = engine._replaying._replay.arrays["credit"].copy()
+        before = replay_of(engine).arrays["credit"].copy()
         engine.step()
-        now = engine._replaying._replay.arrays["credit"]
+        now = replay_of(engine).arrays["credit"]
         old = before != 0
         changed.append(bool(np.any(now[old] != before[old])))
     assert any(changed) == (share > 0)

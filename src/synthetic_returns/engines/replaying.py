@@ -69,7 +69,7 @@ class Replaying:
         for paid, credit in driver.follow(segment, number, stream):
             replay.pay(paid, np.asarray(credit.reward), stream)
         self._new += trajectory.action.size
-        share = self._agent.replay.relabel
+        share = 0 if driver.frozen else self._agent.replay.relabel  # else it never changes
         if share and self._new >= share * replay.steps:
             relabel(replay, driver)
             self._new = np.zeros((), np.int64)

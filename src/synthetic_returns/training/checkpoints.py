@@ -104,7 +104,10 @@ class Checkpoints:
         }
         if replay is not None:
             with (saving / _REPLAY).open("wb") as file:
-                np.savez(file, **{name: _to_host(x) for name, x in _saved_leaves(replay).items()})
+                arrays: dict[str, Any] = {
+                    name: _to_host(x) for name, x in _saved_leaves(replay).items()
+                }
+                np.savez(file, **arrays)
                 os.fsync(file.fileno())
             manifest["replay"] = _checksum(saving / _REPLAY)
         write_atomically(saving / _MANIFEST, json.dumps(manifest, indent=1))

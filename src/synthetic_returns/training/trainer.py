@@ -188,7 +188,8 @@ def _with_own_schedules(config: Config, out: str | Path | None) -> Config:
 def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
     """A new run, or the one to go on with."""
     if out is None:
-        out = default_run_path("runs", config.task_name, config.preset, config.credit.name)
+        agent = [] if config.agent.name == "impala" else [config.agent.name]
+        out = default_run_path("runs", config.task_name, config.preset, *agent, config.credit.name)
     if resume and Path(out).exists():
         run = Run.open(out, write=True)
         before = Config.from_dict(run.config)

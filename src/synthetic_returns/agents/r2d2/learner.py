@@ -77,7 +77,7 @@ class Learner:
 
     def behaviour(
         self, network: Network, num_envs: int, stream: int = 0, streams: int = 1
-    ) -> Network:
+    ) -> QNetwork:
         """The network with a rung of the ladder for each environment, over all streams."""
         settings = self.settings
         ladder = epsilon_ladder(settings.epsilon, settings.epsilon_alpha, num_envs * streams)

@@ -30,11 +30,11 @@ def n_step_returns(
       v_t: values of the states arrived in.
       n: steps.
     """
-    return_t = v_t
-    for _ in range(n):
-        return_tm1 = r_t + discount_t * jnp.where(last_t, v_t, return_t)
-        # Of one step more, seen from one state earlier; the last state has no successor.
+    return_tm1 = r_t + discount_t * v_t
+    for _ in range(n - 1):
+        # Seen from one state later; the last one has no successor, only a value.
         return_t = jnp.concatenate([return_tm1[1:], v_t[-1:]])
+        return_tm1 = r_t + discount_t * jnp.where(last_t, v_t, return_t)
     return return_tm1
 
 

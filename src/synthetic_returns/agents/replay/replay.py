@@ -83,7 +83,7 @@ class SequenceReplay:
                 "environments."
             )
         rows = (streams, self._blocks * self._unroll)
-        self.arrays = {
+        self.arrays: dict[str, np.ndarray] = {
             name: np.zeros((*rows, *x.shape[1:]), x.dtype) for name, x in _steps(like).items()
         }
         if credit:

@@ -21,13 +21,10 @@ import jax
 
 from synthetic_returns.bench.cluster_model import ClusterCosts, forecast
 from synthetic_returns.config import Config
-from synthetic_returns.engines.cluster.actor_process import (
-    ActorProcess,
-    expected_trajectory,
-    to_weights,
-)
+from synthetic_returns.engines.cluster.actor_process import ActorProcess, to_weights
 from synthetic_returns.engines.cluster.engine import ClusterEngine
 from synthetic_returns.engines.settings import ClusterSettings
+from synthetic_returns.engines.shapes import expected_trajectory
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
 from synthetic_returns.presets import preset
 from synthetic_returns.utils.tables import write_csv

@@ -8,7 +8,9 @@ from typing import Any
 
 import jax
 
-from synthetic_returns.agents.impala.learner import Agent, Learner
+from synthetic_returns.agents.agent import Agent
+from synthetic_returns.agents.registry import make_learner
+from synthetic_returns.agents.replay.settings import SequenceReplaySettings
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
@@ -17,7 +19,7 @@ from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.nn.settings import TorsoSettings
-from synthetic_returns.presets import preset
+from synthetic_returns.presets import preset, with_agent
 from synthetic_returns.training.settings import ReportingSettings
 
 UPDATE = 20  # environment steps
@@ -29,6 +31,16 @@ SETTINGS: dict[str, Any] = {
     "agent.torso.sizes": (8,),
     "agent.policy_size": 8,
     "reporting": ReportingSettings(log_every=2 * UPDATE, eval_episodes=6, traces=0),
+}
+OF_AGENTS: dict[str, dict[str, Any]] = {
+    "impala": {},
+    "r2d2": {
+        "agent.sequence_length": 8,
+        "agent.burn_in": 3,
+        "agent.batch_size": 4,
+        "agent.updates_per_unroll": 2,
+        "agent.replay": SequenceReplaySettings(capacity=12 * UPDATE, warmup=3 * UPDATE),
+    },
 }
 METHODS = {
     "none": NoCredit(),
@@ -42,12 +54,18 @@ METHODS = {
 
 
 def small_config(
-    credit: str = "paper", settings: Mapping[str, Any] | None = None, /, **more: Any
+    credit: str = "paper",
+    settings: Mapping[str, Any] | None = None,
+    /,
+    *,
+    agent: str = "impala",
+    **more: Any,
 ) -> Config:
     """The paper's agent with an LSTM, but the fast preset for episodic credit."""
     name, lstm_size = ("fast", 0) if credit == "episodic" else ("paper", 4)
     config = preset("chain", name, length=5, trigger=2, free_moves=3)
-    own = {"credit": METHODS[credit], "agent.lstm_size": lstm_size, "steps": 4 * UPDATE}
+    config = with_agent(config.changed(credit=METHODS[credit]), agent)
+    own = {"agent.lstm_size": lstm_size, "steps": 4 * UPDATE} | OF_AGENTS[agent]
     return config.changed({**SETTINGS, **own, **(settings or {}), **more})
 
 
@@ -63,5 +81,5 @@ SMALL_FLAGS = (
 
 def untrained(config: Config) -> tuple[Agent, Credit | None]:
     """An agent that has learned nothing, and what explains its credit."""
-    agent = Learner(config).init(jax.random.key(0)).agent
+    agent = make_learner(config).init(jax.random.key(0)).agent
     return agent, credit_of(config, agent, make_driver(config, 0))

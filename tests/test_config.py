@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 
 from synthetic_returns.agents.optimizer_settings import AdamSettings
+from synthetic_returns.agents.settings import AGENTS
 from synthetic_returns.config import CHOICES, Config
 from synthetic_returns.credit import registry
 from synthetic_returns.credit.data.replay import Replay
@@ -22,7 +23,7 @@ ALL = [(task, name) for task in (*TASKS, *ATARI_TASKS) for name in ("fast", "pap
 def test_what_a_task_changes_are_presets_that_there_are():
     assert all({"fast", "paper"} == presets.keys() for presets in PRESETS.values())
     for task in (*TASKS.values(), *ATARI_TASKS.values()):
-        assert presets_of(task).keys() == {"fast", "paper"} >= task.presets.keys()
+        assert presets_of(task).keys() == {"fast", "paper"} >= task.presets.keys() - AGENTS.keys()
     # A task's own setting wins, and the others are those of its kind.
     assert preset("key-to-door").agent.entropy_cost == 0.03
     assert preset("catch").agent.entropy_cost == preset("chain").agent.entropy_cost == 0.01
@@ -114,7 +115,12 @@ def test_plain_data_names_its_version_and_what_was_chosen():
     data = preset("skiing").to_dict()
     assert data["version"] == 2
     chosen = {group: data[group]["name"] for group in CHOICES}
-    assert chosen == {"engine": "local", "credit": "episodic", "optimizer": "adam"}
+    assert chosen == {
+        "agent": "impala",
+        "engine": "local",
+        "credit": "episodic",
+        "optimizer": "adam",
+    }
     assert data["credit"]["encoder"]["sizes"] == (64,)
     assert data["view"]["rows"] == (0, 3)
 
@@ -123,6 +129,12 @@ def test_settings_of_0_1_are_refused_with_what_to_do():
     old = {"task_name": "chain", "num_envs": 32, "sr": True, "credit": "unroll"}
     with pytest.raises(RunError, match=r"of synthetic-returns 0\.1.*train again .*or open the run"):
         Config.from_dict(old)
+
+
+def test_an_agent_without_a_name_is_the_one_that_there_was():
+    data = preset("chain").to_dict()
+    del data["agent"]["name"]
+    assert Config.from_dict(data) == preset("chain")
 
 
 def test_settings_of_a_later_version_are_refused():

@@ -12,7 +12,10 @@ from synthetic_returns.agents.optimizer_settings import (
     RMSPropSettings,
     find_optimizer,
 )
-from synthetic_returns.credit.method import Assigner, Need
+from synthetic_returns.agents.r2d2.settings import R2D2Settings
+from synthetic_returns.agents.settings import AnyAgent, find_agent
+from synthetic_returns.credit.auxiliary import AuxiliaryMethod
+from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.registry import AnyMethod, find_method
 from synthetic_returns.credit.reward_mix import RewardMix
@@ -35,6 +38,7 @@ VERSION = 2  # of the plain data; 0.1 wrote none
 
 # The groups of which there are several kinds, and how to find one by its name.
 CHOICES: dict[str, Callable[[str], type[Any]]] = {
+    "agent": find_agent,
     "engine": find_engine,
     "credit": find_method,
     "optimizer": find_optimizer,
@@ -61,7 +65,7 @@ class Config(Generic[Task]):
     seed: int = 0
     """Seed of everything random."""
 
-    agent: ImpalaSettings = dataclasses.field(default_factory=ImpalaSettings)
+    agent: AnyAgent = dataclasses.field(default_factory=ImpalaSettings)
     """How the agent learns, and its network."""
     engine: AnyEngine = dataclasses.field(default_factory=FusedSettings)
     """Where the environments are, and who steps them."""
@@ -90,6 +94,8 @@ class Config(Generic[Task]):
             )
         if self.needs_contributions:
             self._check_contributions()
+        if isinstance(self.agent, R2D2Settings):
+            self._check_replay(self.agent)
         in_full = self.reward.beta == 1 and self.reward.last_reward == 1
         if isinstance(self.credit, Assigner) and self.credit.conserves and not in_full:
             raise ValueError(
@@ -105,14 +111,47 @@ class Config(Generic[Task]):
         return not isinstance(self.credit, NoCredit)
 
     @property
+    def replays(self) -> bool:
+        """Whether the agent learns from a replay."""
+        return isinstance(self.agent, R2D2Settings)
+
+    @property
     def needs_contributions(self) -> bool:
         """Whether the steps of the task have to tell their true contributions."""
         return Need.CONTRIBUTIONS in self.credit.needs
 
     @property
     def scheduled_updates(self) -> int:
-        """Unrolls over which schedules run; each is learned from for ``agent.epochs``."""
+        """Unrolls over which schedules run; an agent may make several updates with each."""
         return max(1, (self.schedule_steps or self.steps) // self.engine.steps_per_update)
+
+    def _check_replay(self, agent: R2D2Settings) -> None:
+        if isinstance(self.credit, AuxiliaryMethod):
+            raise ValueError(
+                f"the credit method {self.credit.name!r} is trained on unrolls as they come, with "
+                f"the memory of their episodes, and the agent {agent.name!r} learns from a replay "
+                "of sequences: choose 'advance', 'episodic' or 'none', or the agent 'impala'."
+            )
+        if self.credit.gives is Gives.ADVANTAGE:
+            raise ValueError(
+                f"the credit method {self.credit.name!r} gives an advantage for each action, and "
+                f"the agent {agent.name!r} has a use for rewards only: choose a method that gives "
+                "rewards (synthetic-returns credit lists them), or the agent 'impala'."
+            )
+        if agent.sequence_length < self.engine.unroll_length:
+            raise ValueError(
+                f"agent.sequence_length is {agent.sequence_length} and engine.unroll_length is "
+                f"{self.engine.unroll_length}: sequences begin where unrolls begin, so steps would "
+                "be left out; make sequences at least as long."
+            )
+        alone = {"devices": (0, 1), "accumulate": (1,), "updates_per_call": (1,)}
+        for name, allowed in alone.items():
+            value = getattr(self.engine, name, 1)
+            if value not in allowed:
+                raise ValueError(
+                    f"engine.{name} is {value} and the agent {agent.name!r} draws the batch of "
+                    "each update from a replay, for one device: set it to 1."
+                )
 
     def _check_contributions(self) -> None:
         task: Any = self.task
@@ -137,7 +176,7 @@ class Config(Generic[Task]):
         return changed(self, {**(settings or {}), **more})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for config.json. Engine, credit and optimiser carry their names."""
+        """Plain data, for config.json. Agent, engine, credit and optimiser carry their names."""
         return {"version": VERSION} | to_plain(self)
 
     @classmethod
@@ -155,6 +194,7 @@ class Config(Generic[Task]):
                 f"these are settings of version {version} and this program knows version "
                 f"{VERSION}: open the run with the synthetic-returns that wrote it"
             )
+        data["agent"] = {"name": "impala"} | data["agent"]  # once the only one, without a name
         for name, kinds in CHOICES.items():
             data[name] = from_plain(kinds(data[name]["name"]), data[name], f"{name}.")
         data["task"] = find_task(data["task_name"]).make(**tuples(data["task"]))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from synthetic_returns.agents.r2d2.settings import R2D2Settings
 from synthetic_returns.commands.train import configuration
 from synthetic_returns.credit.advance.method import Advance
 from synthetic_returns.credit.data.replay import Replay
@@ -9,7 +10,7 @@ from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
-from synthetic_returns.presets import preset
+from synthetic_returns.presets import preset, with_agent
 from synthetic_returns.renamed import RENAMED
 from synthetic_returns.utils.settings import setting_names
 
@@ -17,6 +18,8 @@ from synthetic_returns.utils.settings import setting_names
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
+        ("--agent r2d2 --agent.entropy-cost 1", "the agent 'r2d2'; it belongs to 'impala'"),
+        ("--agent.burn-in 3", "the agent 'impala'; it belongs to 'r2d2'"),
         ("--engine.max-lag 2", "the engine 'fused'; it belongs to 'cluster'"),
         ("--engine.actors 2", "the engine 'fused'; it belongs to 'local' and 'cluster'"),
         ("--engine local --engine.no-stagger", "'local'; it belongs to 'fused' and 'cluster'"),
@@ -92,6 +95,19 @@ def test_another_engine_and_optimizer_take_over_what_they_share():
     assert (cluster.actors, cluster.unroll_length) == (2, 80)
 
 
+def test_another_agent_keeps_the_network_and_brings_what_suits_it():
+    config = configuration(["chain", "--agent", "r2d2", "--agent.n-step", "2"])
+    assert config == preset("chain", agent="r2d2").changed({"agent.n_step": 2})
+    agent, impala = config.agent, preset("chain").agent
+    assert isinstance(agent, R2D2Settings)
+    assert (agent.torso, agent.clock, agent.discount) == (impala.torso, True, impala.discount)
+    assert (agent.sequence_length, agent.burn_in) == (20, 0)
+    recurrent = preset("chain", "paper").changed(credit=NoCredit())
+    agent = with_agent(recurrent, "r2d2").agent
+    assert isinstance(agent, R2D2Settings)
+    assert (agent.lstm_size, agent.sequence_length, agent.burn_in) == (256, 40, 20)
+
+
 def test_another_credit_method_has_its_own_settings():
     """Both have ``two_stage`` and ``current``, with other meanings."""
     assert configuration(["skiing", "--credit", "paper"]).credit == Paper()
@@ -112,7 +128,7 @@ def test_the_presets_own_choice_keeps_its_settings():
     assert config.credit.replay == Replay(32, 4, 1.0, 4, save=False)
 
 
-@pytest.mark.parametrize("choice", ["--engine", "--credit", "--optimizer"])
+@pytest.mark.parametrize("choice", ["--agent", "--engine", "--credit", "--optimizer"])
 def test_an_unknown_choice_is_answered_with_those_there_are(choice):
     with pytest.raises(ValueError, match=r"there is no .* 'magic'; The choices are: "):
         configuration(["chain", choice, "magic"])

@@ -9,16 +9,13 @@ import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.engines.cluster import crew
-from synthetic_returns.engines.cluster.actor_process import (
-    ActorProcess,
-    expected_trajectory,
-    to_weights,
-)
+from synthetic_returns.engines.cluster.actor_process import ActorProcess, to_weights
 from synthetic_returns.engines.cluster.crew import PATIENCE
 from synthetic_returns.engines.cluster.engine import ClusterEngine
 from synthetic_returns.engines.cluster.unroll_checks import find_fault
 from synthetic_returns.engines.engine import ActorFailed, make_engine
 from synthetic_returns.engines.settings import ClusterSettings
+from synthetic_returns.engines.shapes import expected_trajectory
 from synthetic_returns.types import StepType
 from tests.engines.fake_ray import Away, FakeRay, Lost
 from tests.small import small_config
@@ -58,6 +55,15 @@ def test_every_actor_is_learned_from(ray, credit):
     assert ray.puts <= 13  # weights are sent once for each version, however many actors
     engine.close()
     assert ray.killed == 3
+
+
+def test_an_agent_with_a_replay_learns_from_every_actor(ray):
+    settings = {"engine": ClusterSettings(actors=3), "agent.replay.capacity": 600}
+    engine, report = run(small_config("episodic", settings, agent="r2d2"), 12)
+    assert report["actors/delivering"] == 3
+    assert report["replay/steps"] >= 12 * 20
+    assert np.isfinite(report["loss/total"])
+    engine.close()
 
 
 def test_what_was_begun_first_is_learned_from_first(ray, monkeypatch):

@@ -19,10 +19,12 @@ from synthetic_returns.training.checkpoints import CheckpointError, Checkpoints
 SAVE_FOREVER = """
 import sys, pathlib, itertools
 import jax.numpy as jnp
+import numpy as np
 from synthetic_returns.training.checkpoints import Checkpoints
 checkpoints = Checkpoints(pathlib.Path(sys.argv[1]), keep=2)
 for step in itertools.count((checkpoints.latest_step() or 0) + 1):
-    checkpoints.save(step, {f"w{i}": jnp.full((200, 200), step) for i in range(20)})
+    state = {f"w{i}": jnp.full((200, 200), step) for i in range(20)}
+    checkpoints.save(step, state, {"rows": np.full((1000, 500), step)})
     print(step, flush=True)
 """
 
@@ -261,6 +263,8 @@ def test_a_killed_process_leaves_whole_checkpoints(checkpoints):
         for step in steps:
             _, restored = checkpoints.restore(template, step)
             assert all((leaf == step).all() for leaf in restored.values())
+            replay = checkpoints.restore_replay({"rows": np.zeros((1000, 500), np.int64)}, step)
+            assert (replay["rows"] == step).all()
         assert len(steps) in (2, 3)  # 3: killed between a save and the deletion of the oldest
 
 
@@ -296,6 +300,24 @@ def test_damage_is_reported_and_never_restored(checkpoints, tmp_path, how):
         assert f"{name} " in message
         assert f"delete this directory to fall back to {checkpoints.path / '10'}" in message
     assert sum(file.stat().st_size for file in files) > 10_000  # the arrays were among them
+
+
+@pytest.mark.parametrize("how", ["deleted", "cut off", "flipped", "of another shape"])
+def test_a_damaged_replay_is_named_and_costs_nothing_else(checkpoints, caplog, how):
+    state = {"w": jnp.arange(3)}
+    replay = {"rows": np.random.default_rng(0).normal(size=(50, 50)), "count": np.asarray(7)}
+    checkpoints.save(10, state, replay)
+    restored = checkpoints.restore_replay(jax.tree.map(np.zeros_like, replay), 10)
+    jax.tree.map(np.testing.assert_array_equal, restored, replay)
+    path = checkpoints.path / "10" / "replay.npz"
+    if how == "of another shape":
+        replay["rows"] = np.zeros((50, 51))
+    else:
+        damage(path, how)
+    assert checkpoints.restore_replay(replay, 10) is None
+    assert f"{path} cannot be read (" in caplog.text
+    assert "nothing else is lost" in caplog.text
+    np.testing.assert_array_equal(checkpoints.restore(state)[1]["w"], state["w"])
 
 
 def test_the_remedy_for_damage_works(checkpoints):

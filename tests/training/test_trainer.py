@@ -128,6 +128,7 @@ def test_the_summary_is_an_interface(finished):
     assert summary == {
         "task": "chain",
         "preset": "paper",
+        "agent": "impala",
         "credit": "paper",
         "seed": 0,
         "env_steps": 160,

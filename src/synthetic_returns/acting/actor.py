@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from synthetic_returns.acting.statistics import EpisodeStatistics
 from synthetic_returns.envs.base import VectorEnvironment, VectorState, select_rows
-from synthetic_returns.nn.networks import AgentNetwork, CoreState
+from synthetic_returns.nn.networks import CoreState, Network
 from synthetic_returns.types import Key, TimeStep, Trajectory, split_each
 
 __all__ = ["ActorState", "agent_step", "stagger", "start", "unroll"]
@@ -28,7 +28,7 @@ class ActorState(eqx.Module):
 
 
 def agent_step(
-    network: AgentNetwork,
+    network: Network,
     timestep: TimeStep,
     core: CoreState,
     key: Shaped[Key, "batch"],
@@ -54,7 +54,7 @@ def agent_step(
     return action.astype(jnp.int32), logits, value, core
 
 
-def start(env: VectorEnvironment, network: AgentNetwork, num_envs: int, key: Key) -> ActorState:
+def start(env: VectorEnvironment, network: Network, num_envs: int, key: Key) -> ActorState:
     """Fresh environments, each at the first step of an episode."""
     env_key, action_key = jax.random.split(key)
     env_state, timestep = env.reset(jax.random.split(env_key, num_envs))
@@ -67,7 +67,7 @@ def start(env: VectorEnvironment, network: AgentNetwork, num_envs: int, key: Key
     )
 
 
-def stagger(env: VectorEnvironment, network: AgentNetwork, state: ActorState) -> ActorState:
+def stagger(env: VectorEnvironment, network: Network, state: ActorState) -> ActorState:
     """Lets every environment go ahead by another part of an episode, evenly spread.
 
     Started together, environments whose episodes are equally long would stay in step, and every
@@ -85,7 +85,7 @@ def stagger(env: VectorEnvironment, network: AgentNetwork, state: ActorState) ->
 
 def unroll(
     env: VectorEnvironment,
-    network: AgentNetwork,
+    network: Network,
     state: ActorState,
     length: int,
     *,

@@ -6,7 +6,7 @@ import jax
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.actor import ActorState
 from synthetic_returns.envs.base import Environment, VectorEnvironment
-from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import Key, Trajectory
 
 __all__ = ["CompiledActor"]
@@ -21,7 +21,7 @@ class CompiledActor:
     def __init__(
         self,
         task: Environment,
-        network: AgentNetwork,
+        network: Network,
         num_envs: int,
         key: Key,
         *,
@@ -42,7 +42,7 @@ class CompiledActor:
         state = actor.start(self._env, network, num_envs, key)
         self._state: ActorState = _stagger(self._env, network, state) if stagger else state
 
-    def unroll(self, network: AgentNetwork, length: int) -> Trajectory:
+    def unroll(self, network: Network, length: int) -> Trajectory:
         """Acts for ``length`` steps from where the last unroll ended."""
         self._state, trajectory = _unroll(self._env, network, self._state, length)
         return jax.block_until_ready(trajectory)

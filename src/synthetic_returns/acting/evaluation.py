@@ -12,7 +12,7 @@ from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import UNROLL, HostActor
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.spec import TaskSpec
-from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import Key, TimeStep
 from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.utils.statistics import bootstrap_interval
@@ -47,7 +47,7 @@ class Evaluation:
 
 
 def evaluate(
-    env: TaskSpec, network: AgentNetwork, episodes: int, seed: int, *, greedy: bool = False
+    env: TaskSpec, network: Network, episodes: int, seed: int, *, greedy: bool = False
 ) -> Evaluation:
     """Plays whole episodes with the agent as it acts in training.
 
@@ -72,7 +72,7 @@ def evaluate(
 
 
 def _jax_unrolls(
-    env: Environment, network: AgentNetwork, num_envs: int, key: Key, greedy: bool
+    env: Environment, network: Network, num_envs: int, key: Key, greedy: bool
 ) -> Generator[TimeStep, None, None]:
     """Consecutive unrolls, each at least as long as an episode."""
     vector = VectorEnvironment(env)
@@ -88,7 +88,7 @@ def _jax_unrolls(
 
 
 def _host_unrolls(
-    task: TaskSpec, network: AgentNetwork, num_envs: int, key: Key, greedy: bool
+    task: TaskSpec, network: Network, num_envs: int, key: Key, greedy: bool
 ) -> Generator[TimeStep, None, None]:
     """Consecutive unrolls; short ones, because observations may be large."""
     player = HostActor(task, network, num_envs, key)

@@ -12,7 +12,7 @@ from jaxtyping import Shaped
 from synthetic_returns.acting.actor import agent_step
 from synthetic_returns.envs.host import HostStep, host_environments
 from synthetic_returns.envs.spec import TaskSpec
-from synthetic_returns.nn.networks import AgentNetwork, CoreState
+from synthetic_returns.nn.networks import CoreState, Network
 from synthetic_returns.types import Key, TimeStep, Trajectory, split_each
 from synthetic_returns.utils.buckets import bucket
 
@@ -28,7 +28,7 @@ class HostActor:
     the same steps, actions and cores.
     """
 
-    def __init__(self, task: TaskSpec, network: AgentNetwork, num_envs: int, key: Key):
+    def __init__(self, task: TaskSpec, network: Network, num_envs: int, key: Key):
         """Starts the environments.
 
         Args:
@@ -43,7 +43,7 @@ class HostActor:
         self._core = network.initial_state(num_envs)
         self._keys = jax.random.split(action_key, num_envs)
 
-    def unroll(self, network: AgentNetwork, length: int, *, greedy: bool = False) -> Trajectory:
+    def unroll(self, network: Network, length: int, *, greedy: bool = False) -> Trajectory:
         """Acts for ``length`` steps from where the last unroll ended."""
         core = self._core
         steps, actions, logits, values = [self._step], [], [], []
@@ -84,7 +84,7 @@ class HostActor:
 
 
 def play_episodes(
-    task: TaskSpec, network: AgentNetwork, episodes: int, key: Key, *, greedy: bool = False
+    task: TaskSpec, network: Network, episodes: int, key: Key, *, greedy: bool = False
 ) -> Trajectory:
     """One whole episode in each column; what lies behind its end means nothing."""
     player = HostActor(task, network, episodes, key)
@@ -116,7 +116,7 @@ def play_episodes(
 
 @eqx.filter_jit
 def _act(
-    network: AgentNetwork,
+    network: Network,
     timestep: TimeStep,
     core: CoreState,
     keys: Shaped[Key, "batch"],

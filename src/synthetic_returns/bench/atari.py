@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from synthetic_returns.acting.host_actor import HostActor
-from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.bench.agent import steps_per_second
 from synthetic_returns.bench.record import Record
 from synthetic_returns.config import Config
@@ -72,7 +72,7 @@ def _env_block(config: Config) -> Callable[[], None]:
 
 
 def _act_block(config: Config) -> Callable[[], None]:
-    network = Learner(config).init(jax.random.key(0)).agent.network
+    network = make_learner(config).init(jax.random.key(0)).agent.network
     player = HostActor(config.task, network, config.engine.num_envs, jax.random.key(1))
 
     def block() -> None:

@@ -1,4 +1,4 @@
-"""Flags of ``train`` that choose an engine, a credit method or an optimiser, and their settings."""
+"""Flags of ``train`` that choose an agent, engine, credit method or optimiser; their settings."""
 
 import dataclasses
 import itertools
@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from synthetic_returns.agents.optimizer_settings import OPTIMIZERS
+from synthetic_returns.agents.settings import AGENTS
 from synthetic_returns.config import CHOICES, Config
 from synthetic_returns.credit.method import CreditMethod, Need
 from synthetic_returns.credit.registry import method_names
 from synthetic_returns.engines.settings import ENGINES
+from synthetic_returns.presets import with_agent
 from synthetic_returns.renamed import RENAMED, RENAMED_METHODS
 from synthetic_returns.utils.settings import setting_names
 
@@ -17,8 +19,14 @@ __all__ = ["CHOICE_FLAGS", "check_flags", "choose", "spell_out"]
 
 CHOICE_FLAGS = tuple(f"--{group}" for group in CHOICES)
 
-_WORDS = {"engine": "engine", "credit": "credit method", "optimizer": "optimiser"}
+_WORDS = {
+    "agent": "agent",
+    "engine": "engine",
+    "credit": "credit method",
+    "optimizer": "optimiser",
+}
 _KNOWN: dict[str, Callable[[], Sequence[str]]] = {
+    "agent": lambda: list(AGENTS),
     "engine": lambda: list(ENGINES),
     "credit": method_names,
     "optimizer": lambda: list(OPTIMIZERS),
@@ -40,7 +48,8 @@ def spell_out(arguments: Sequence[str]) -> list[str]:
 
 
 def choose(config: Config, arguments: Sequence[str]) -> Config:
-    """The configuration with the engine, credit method and optimiser that the arguments name."""
+    """The configuration with the agent, engine, ... that the arguments name."""
+    config = with_agent(config, _value("--agent", arguments) or config.agent.name)
     chosen: dict[str, Any] = {}
     for group, find in CHOICES.items():
         current = getattr(config, group)
@@ -60,7 +69,7 @@ def choose(config: Config, arguments: Sequence[str]) -> Config:
 
 
 def check_flags(config: Config, arguments: Sequence[str]) -> None:
-    """Refuses flags that mean nothing with the engine, credit method and optimiser."""
+    """Refuses flags that mean nothing with the agent, engine, ... that were chosen."""
     for flag, name in _flags(arguments):
         group, _, setting = name.partition(".")
         if group in CHOICES:
@@ -107,7 +116,7 @@ def _convert(group: str, current: Any, kind: type[Any]) -> Any:
         if field.name in names
         and (dataclasses.is_dataclass(value := getattr(current, field.name)) or group != "credit")
     }
-    if "replay" in shared:
+    if group == "credit" and "replay" in shared:
         shared["replay"] = dataclasses.replace(
             kind().replay, slots=shared["replay"].slots, save=shared["replay"].save
         )

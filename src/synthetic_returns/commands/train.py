@@ -39,6 +39,9 @@ class Arguments(Generic[Task]):
     """What the command takes beside the configuration itself."""
 
     config: Annotated[Config[Task], tyro.conf.arg(name="")]
+    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "impala"
+    """The agent: impala, r2d2 (recurrent Q-learning from a replay); its settings are
+    --agent.SETTING."""
     credit: Annotated[str, tyro.conf.arg(metavar="NAME")] = "none"
     """The credit method: episodic, paper, oracle, none (or --no-sr); its settings are
     --credit.SETTING."""
@@ -127,6 +130,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
         args=rest,
         default=Arguments(
             config=base,
+            agent=base.agent.name,
             credit=base.credit.name,
             engine=base.engine.name,
             optimizer=base.optimizer.name,

@@ -6,7 +6,7 @@ credit. All engines and all wrappers use this one.
 
 import collections
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -150,8 +150,7 @@ class CreditDriver(Generic[Item]):
         if self._in_hindsight:
             held = self._held[stream]
             held.add(len(segment.reward), item)
-            for one in ended:
-                held.settle(one, self._credit_of(one.episode), self.view.stride)
+            self._settle(held, ended)
             return held.release(self.recorders[stream].length)
         credit, self._carries[stream] = self._credit(self._carries[stream], segment)
         return [(item, credit)]
@@ -160,10 +159,7 @@ class CreditDriver(Generic[Item]):
         """Takes in a segment as ``follow`` does, and gives no credit: the episodes that ended."""
         if self.frozen and not self._in_hindsight:
             return []
-        on_host = segment
-        if not isinstance(segment.reward, np.ndarray):
-            on_host = jax.tree.map(np.asarray, segment)
-        ended = list(self.recorders[stream].record(on_host))
+        ended = list(self.recorders[stream].record(_on_host(segment)))
         if not self.frozen:
             episodes = [one.episode for one in ended]
             self._waiting.extend(episodes)
@@ -172,6 +168,26 @@ class CreditDriver(Generic[Item]):
             if len(self._waiting) >= enough:
                 self.learn([self._waiting.popleft() for _ in range(enough)])
         return ended
+
+    def pay_again(self, segments: Iterable[Segment]) -> Iterator[Assignment]:
+        """The credit of consecutive segments by what is known now; nothing is learned from them.
+
+        Of a method that needs complete episodes, the segments at the end are left out in which
+        episodes are still running.
+        """
+        if not self._in_hindsight:
+            carry = self._start(self._num_envs)
+            for segment in segments:
+                credit, carry = self._credit(carry, segment)
+                yield credit
+            return
+        recorder = EpisodeRecorder(self.spec, self.view, self._num_envs, self.max_episode_steps)
+        held: Hindsight[None] = Hindsight(self.method.gives, self._num_envs, self.spec.num_actions)
+        for segment in segments:
+            held.add(len(segment.reward), None)
+            self._settle(held, recorder.record(_on_host(segment)))
+            for _, credit in held.release(recorder.length):
+                yield credit
 
     def learn(self, episodes: Sequence[Episode]) -> None:
         """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
@@ -332,6 +348,11 @@ class CreditDriver(Generic[Item]):
             self._carries[0] = snapshot["carry"]
         self._waiting.clear()
 
+    def _settle(self, held: Hindsight[Any], ended: Iterable[Ended]) -> None:
+        """Gives episodes that ended in the newest segment their credit."""
+        for one in ended:
+            held.settle(one, self._credit_of(one.episode), self.view.stride)
+
     def _credit_of(self, episode: Episode) -> Assignment:
         """The credit of one complete episode, ``[T, 1]``."""
         batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
@@ -416,6 +437,13 @@ def _functions(
         jax.jit(assign),
         jax.jit(explain),
     )
+
+
+def _on_host(segment: Segment) -> Segment:
+    """The segment in numpy's arrays."""
+    if isinstance(segment.reward, np.ndarray):
+        return segment
+    return jax.tree.map(np.asarray, segment)
 
 
 def _known(method: Assigner, spec: EpisodeSpec) -> set[Need]:

@@ -12,7 +12,7 @@ from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.view import View
-from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import TimeStep, Trajectory
 
 __all__ = ["AuxiliaryCredit", "Credit", "EpisodeCredit", "Played", "explain"]
@@ -126,7 +126,7 @@ class AuxiliaryCredit(eqx.Module):
       reward_scale: the rewards that the agent learns from are so many times the environment's.
     """
 
-    network: AgentNetwork
+    network: Network
     model: Any
     method: AuxiliaryMethod = eqx.field(static=True)
     reward_scale: float = eqx.field(static=True)

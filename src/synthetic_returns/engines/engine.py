@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.settings import ClusterSettings, LocalSettings

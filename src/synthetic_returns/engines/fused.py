@@ -11,7 +11,8 @@ from jaxtyping import Array, Float
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.actor import ActorState
-from synthetic_returns.agents.impala.learner import Learner, LearnerState
+from synthetic_returns.agents.agent import LearnerState
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.segments import segment_of
 from synthetic_returns.credit.method import Assignment, Need
@@ -25,6 +26,7 @@ from synthetic_returns.engines.layouts import (
     spread_update,
     trajectory_layout,
 )
+from synthetic_returns.engines.replaying import make_replaying
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.types import Trajectory
@@ -62,9 +64,9 @@ class FusedEngine:
                 f"devices is {settings.devices} with {len(seeds)} seeds; several seeds are trained "
                 "as one computation on one device: set devices to 1, or train them one by one."
             )
-        devices = 1 if self._many else settings.devices
+        devices = 1 if self._many or config.replays else settings.devices
         self._mesh = device_mesh(devices, settings.num_envs // settings.accumulate)
-        self._learner = Learner(config, axis=AXIS if self._mesh else None)
+        self._learner = make_learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
         drivers = [make_driver(config, seed) for seed in seeds]
@@ -73,6 +75,12 @@ class FusedEngine:
             raise ValueError(
                 f"there are {len(seeds)} seeds and the credit method {config.credit.name!r} waits "
                 "for complete episodes, which end at different times: train the seeds one by one."
+            )
+        self._replaying = make_replaying(config, seeds[0], drivers[0])
+        if self._many and self._replaying:
+            raise ValueError(
+                f"there are {len(seeds)} seeds and each would need a replay of its own: train the "
+                f"seeds one by one with the agent {config.agent.name!r}."
             )
         self._metrics: dict[str, Float[Array, "*seeds"]] = {}
         unroll, update = self._unroll_one, self._learner.update
@@ -95,6 +103,11 @@ class FusedEngine:
             return
         network = self._learner_state.agent.network
         self._actor_state, trajectory = self._unroll(network, self._actor_state)
+        if self._replaying:
+            self._replaying.follow(trajectory)
+            self._learner_state, metrics = self._replaying.learn(self._update, self._learner_state)
+            self._metrics = metrics or self._metrics
+            return
         for played, assignment in self._credited(trajectory):
             self._learner_state, self._metrics = self._update(
                 self._learner_state, played, assignment
@@ -116,6 +129,8 @@ class FusedEngine:
             statistics = self._one(self._actor_state, index).statistics
             losses = {name: float(x) for name, x in self._one(self._metrics, index).items()}
             report = statistics.means() | losses
+            if self._replaying:
+                report |= self._replaying.report()
             if self._drivers:
                 credit = self._drivers[index].report()
                 report |= {f"credit/{name}": x for name, x in credit.items()}
@@ -135,6 +150,8 @@ class FusedEngine:
         }
         if self._drivers:
             snapshot["credit"] = self._drivers[index].snapshot()
+        if self._replaying:
+            snapshot["replay"] = self._replaying.snapshot()
         return snapshot
 
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
@@ -142,6 +159,8 @@ class FusedEngine:
         self._set_states([(snapshot["learner"], snapshot["actor"]) for snapshot in snapshots])
         for driver, snapshot in zip(self._drivers, snapshots, strict=bool(self._drivers)):
             driver.restore(snapshot["credit"])
+        if self._replaying:
+            self._replaying.restore(snapshots[0].get("replay"))
 
     def close(self) -> None:
         """Nothing runs beside this engine."""
@@ -191,14 +210,16 @@ class FusedEngine:
     def _init(self, seed: int) -> tuple[LearnerState, ActorState]:
         learner_key, actor_key = jax.random.split(jax.random.key(seed))
         learner_state = self._learner.init(learner_key)
-        network = learner_state.agent.network
-        actor_state = actor.start(self._env, network, self._settings.num_envs, actor_key)
+        num_envs = self._settings.num_envs
+        network = self._learner.behaviour(learner_state.agent.network, num_envs)
+        actor_state = actor.start(self._env, network, num_envs, actor_key)
         if self._settings.stagger:
             actor_state = actor.stagger(self._env, network, actor_state)
         return learner_state, actor_state
 
     def _unroll_one(self, network: Any, state: ActorState) -> tuple[ActorState, Trajectory]:
-        return actor.unroll(self._env, network, state, self._settings.unroll_length)
+        acting = self._learner.behaviour(network, len(state.key))
+        return actor.unroll(self._env, acting, state, self._settings.unroll_length)
 
     def _credited(self, trajectory: Trajectory) -> Sequence[tuple[Trajectory, Assignment | None]]:
         """The unrolls whose credit is known: this one, or earlier ones if it has to wait."""

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 from jax.sharding import Mesh, PartitionSpec
 
-from synthetic_returns.agents.impala.learner import LearnerState
+from synthetic_returns.agents.agent import LearnerState
 from synthetic_returns.types import Trajectory
 from synthetic_returns.utils.devices import AXIS
 

@@ -7,18 +7,19 @@ is learned from: V-trace corrects for it, and ``policy/lag`` says how old.
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 
 from synthetic_returns.acting.host_actor import HostActor
-from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.engine import ActorFailed
 from synthetic_returns.engines.settings import LocalSettings
 from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.utils.process_memory import resident_mb
 
 __all__ = ["LocalEngine"]
@@ -59,7 +60,8 @@ class LocalEngine:
             self._threads.publish(self._learner.policy())
         else:
             policy = self._learner.policy()
-            trajectory = self._actors[0].unroll(policy.network, self._settings.unroll_length)
+            acting = self._learner.behaviour(policy, 0)
+            trajectory = self._actors[0].unroll(acting, self._settings.unroll_length)
             self._learner.update(Unroll(0, policy.version, trajectory))
 
     def agent(self, index: int) -> Agent:
@@ -118,14 +120,22 @@ class LocalEngine:
             HostActor(self.config.task, policy.network, self._settings.num_envs, k) for k in keys
         ]
         if self._settings.actors:
-            self._threads = _ActorThreads(self._actors, policy, self._settings)
+            self._threads = _ActorThreads(
+                self._actors, policy, self._learner.behaviour, self._settings
+            )
 
 
 class _ActorThreads:
     """Actors that play on their own, and the queue of what they played."""
 
-    def __init__(self, actors: Sequence[HostActor], policy: Policy, settings: LocalSettings):
-        self._policy = policy
+    def __init__(
+        self,
+        actors: Sequence[HostActor],
+        policy: Policy,
+        behaviour: Callable[[Policy, int], Network],
+        settings: LocalSettings,
+    ):
+        self._policy, self._behaviour = policy, behaviour
         self._length = settings.unroll_length
         self._queue: queue.Queue[Unroll] = queue.Queue(maxsize=settings.queue_size)
         self._failures: dict[int, BaseException] = {}
@@ -162,7 +172,7 @@ class _ActorThreads:
         try:
             while not self._stop.is_set():
                 policy = self._policy
-                trajectory = actor.unroll(policy.network, self._length)
+                trajectory = actor.unroll(self._behaviour(policy, stream), self._length)
                 self._put(Unroll(stream, policy.version, trajectory))
         except BaseException as error:  # whatever it is, the learner has to know
             self._failures[stream] = error

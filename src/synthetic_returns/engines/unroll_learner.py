@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from synthetic_returns.acting.statistics import EpisodeStatistics
-from synthetic_returns.agents.impala.learner import Agent, Learner, LearnerState
+from synthetic_returns.agents.agent import Agent, LearnerState
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.data.segments import segment_of
@@ -19,8 +20,9 @@ from synthetic_returns.credit.method import Assignment
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.engines.layouts import spread_update, trajectory_layout
+from synthetic_returns.engines.replaying import make_replaying
 from synthetic_returns.envs.base import select_rows
-from synthetic_returns.nn.networks import AgentNetwork
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import TimeStep, Trajectory, first_step, side_by_side
 from synthetic_returns.utils.devices import AXIS, device_mesh
 
@@ -31,7 +33,7 @@ __all__ = ["Policy", "Unroll", "UnrollLearner"]
 class Policy:
     """What actors act with: a network, and how many updates made it."""
 
-    network: AgentNetwork
+    network: Network
     version: int
 
 
@@ -74,12 +76,15 @@ class UnrollLearner:
         """
         self.config, settings = config, config.engine
         envs = num_envs or settings.num_envs
-        self._mesh = device_mesh(settings.devices, settings.num_envs // settings.accumulate)
+        devices = 1 if config.replays else settings.devices
+        self._mesh = device_mesh(devices, settings.num_envs // settings.accumulate)
         learner_key, self.actor_key = jax.random.split(jax.random.key(seed))
-        self._learner = learner = Learner(config, axis=AXIS if self._mesh else None)
+        self._learner = learner = make_learner(config, axis=AXIS if self._mesh else None)
         self._state = learner.init(learner_key)
         self._memories = [_rows(self._state.memory, envs) for _ in range(streams)]
         self._driver = make_driver(config, seed, streams, envs)
+        self._replaying = make_replaying(config, seed, self._driver, streams=streams, num_envs=envs)
+        self._interrupted = [False] * streams
         self._credited: collections.deque[tuple[Unroll, Assignment | None]] = collections.deque()
         self._statistics = [_nothing_gathered(config, envs) for _ in range(streams)]
         self._seen = [jnp.zeros(envs, bool) for _ in range(streams)]
@@ -93,6 +98,11 @@ class UnrollLearner:
         """A copy of the newest policy: updates are made in place, while actors go on acting."""
         return Policy(_copy(self._state.agent.network), self.updates)
 
+    def behaviour(self, policy: Policy, stream: int) -> Network:
+        """What acts in the environments of a stream."""
+        envs, streams = len(self._seen[stream]), len(self._seen)
+        return self._learner.behaviour(policy.network, envs, stream, streams)
+
     def update(self, *unrolls: Unroll) -> None:
         """One optimisation step; learns from the episodes that ended, if they give the credit.
 
@@ -102,19 +112,48 @@ class UnrollLearner:
         Args:
           *unrolls: of different streams, side by side the batch of an update.
         """
+        if self._replaying:
+            self._rehearse(unrolls)
+            return
         for unroll in unrolls:
             self._credited += self._follow(unroll)
         while len(self._credited) >= len(unrolls):
             self._learn([self._credited.popleft() for _ in unrolls])
 
     def observe(self, unroll: Unroll) -> None:
-        """Follows the episodes of an unroll that nothing else is learned from."""
+        """Follows the episodes of an unroll that is too old to be learned from at once.
+
+        A replay keeps it all the same: what is drawn from it is older.
+        """
+        if self._replaying:
+            self._keep(unroll)
+            return
         self._follow(dataclasses.replace(unroll, observed=True))
         if isinstance(method := self.config.credit, AuxiliaryMethod):
             network, memory = self._state.agent.network, self._memories[unroll.stream]
             self._memories[unroll.stream] = _remember(
                 method, network, memory, unroll.trajectory.timestep
             )
+
+    def _rehearse(self, unrolls: Sequence[Unroll]) -> None:
+        """Keeps unrolls, and learns from what is drawn from all that are kept."""
+        assert self._replaying is not None
+        for unroll in unrolls:
+            self._lags.append(self.updates - unroll.version)
+            self._keep(unroll)
+        if self._update is None:
+            self._update = eqx.filter_jit(self._learner.update, donate="all")
+        self._state, metrics = self._replaying.learn(self._update, self._state)
+        self._metrics = metrics or self._metrics
+        self.updates = int(self._state.updates)
+
+    def _keep(self, unroll: Unroll) -> None:
+        """Puts an unroll into the replay."""
+        assert self._replaying is not None
+        self._note(unroll)
+        follows = not self._interrupted[unroll.stream]
+        self._interrupted[unroll.stream] = False
+        self._replaying.follow(unroll.trajectory, unroll.stream, follows=follows)
 
     def _learn(self, batch: Sequence[tuple[Unroll, Assignment | None]]) -> None:
         unrolls = [unroll for unroll, _ in batch]
@@ -142,21 +181,26 @@ class UnrollLearner:
 
     def _follow(self, unroll: Unroll) -> list[tuple[Unroll, Assignment | None]]:
         """Takes note of what ended in an unroll; gives those whose credit is known."""
-        stream, trajectory = unroll.stream, unroll.trajectory
+        self._note(unroll)
+        if self._driver is None:
+            return [(unroll, None)]
+        segment = segment_of(unroll.trajectory, self.config.view)
+        credited = self._driver.follow(segment, unroll, unroll.stream)
+        return [(unroll, credit) for unroll, credit in credited if not unroll.observed]
+
+    def _note(self, unroll: Unroll) -> None:
+        """Counts the episodes of an unroll; those of an earlier life do not go on."""
+        stream = unroll.stream
         if unroll.life != self._lives[stream]:
             self._lives[stream] = unroll.life
             self._forget(stream)
         self._statistics[stream], self._seen[stream] = _gather(
-            self._statistics[stream], self._seen[stream], trajectory.timestep
+            self._statistics[stream], self._seen[stream], unroll.trajectory.timestep
         )
-        if self._driver is None:
-            return [(unroll, None)]
-        segment = segment_of(trajectory, self.config.view)
-        credited = self._driver.follow(segment, unroll, stream)
-        return [(unroll, credit) for unroll, credit in credited if not unroll.observed]
 
     def _forget(self, stream: int) -> None:
         """The running episodes of a stream will not go on."""
+        self._interrupted[stream] = True
         self._statistics[stream] = self._statistics[stream].interrupted()
         self._seen[stream] = jnp.zeros_like(self._seen[stream])
         self._memories[stream] = jax.tree.map(jnp.zeros_like, self._memories[stream])
@@ -180,6 +224,8 @@ class UnrollLearner:
         report |= {name: float(x) for name, x in self._metrics.items()}
         if self._driver:
             report |= {f"credit/{name}": x for name, x in self._driver.report().items()}
+        if self._replaying:
+            report |= self._replaying.report()
         if self._lags:
             report["policy/lag"] = sum(self._lags) / len(self._lags)
             report["policy/lag_max"] = float(max(self._lags))
@@ -198,6 +244,8 @@ class UnrollLearner:
         snapshot: dict[str, Any] = {"learner": _with_memory(self._state, memory)}
         if self._driver:
             snapshot["credit"] = self._driver.snapshot(running=running)
+        if self._replaying:
+            snapshot["replay"] = self._replaying.snapshot()
         if running:
             snapshot["statistics"] = self._statistics
         return snapshot
@@ -210,7 +258,12 @@ class UnrollLearner:
         self.updates = int(self._state.updates)
         if self._driver:
             self._driver.restore(snapshot["credit"])
+        if self._replaying:
+            self._replaying.restore(snapshot.get("replay"))
+            # Unless the environments were saved too, other episodes begin.
+            self._interrupted = [True] * len(self._lives)
         if "statistics" in snapshot:
+            self._interrupted = [False] * len(self._lives)
             self._statistics = snapshot["statistics"]
             self._seen = [jnp.ones_like(seen) for seen in self._seen]
 
@@ -253,9 +306,7 @@ def _rows(memory: Any, rows: int) -> Any:
 
 
 @eqx.filter_jit
-def _remember(
-    method: AuxiliaryMethod, network: AgentNetwork, memory: Any, timestep: TimeStep
-) -> Any:
+def _remember(method: AuxiliaryMethod, network: Network, memory: Any, timestep: TimeStep) -> Any:
     """The memory after an unroll."""
     return method.remember(memory, network.torso(timestep.observation), timestep.first)
 

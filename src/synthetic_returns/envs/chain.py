@@ -174,6 +174,7 @@ TASKS = (
                 "agent.torso.channels": (),
                 "agent.torso.sizes": (128,),
             },
+            "r2d2": {"steps": 80_000},
         },
     ),
 )

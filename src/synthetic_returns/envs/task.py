@@ -25,7 +25,8 @@ class Task:
       events: what each event of a step means.
       defaults: parameters in which the task differs from the defaults of its class.
       presets: by the name of a preset, the settings in which it differs for this task, by their
-        dotted names: ``{"fast": {"steps": 200_000, "agent.entropy_cost": 0.03}}``.
+        dotted names: ``{"fast": {"steps": 200_000, "agent.entropy_cost": 0.03}}``. By the name of
+        an agent, what that agent changes in turn.
       unscripted: why the environment has no ``optimal_action``; empty if it has one.
     """
 

@@ -1,9 +1,10 @@
-"""The agent's network: torso, recurrent core, policy and value heads.
+"""The networks of agents: torso, recurrent core, heads; here those of an actor-critic.
 
 All modules work on arrays with any leading axes, so that acting on ``[B]`` and learning on
 ``[T, B]`` run the same code.
 """
 
+import abc
 import math
 from collections.abc import Sequence
 from typing import Any, cast
@@ -20,7 +21,16 @@ from synthetic_returns.nn.lstm import LstmCore, LstmState
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 
-__all__ = ["AgentNetwork", "ConvTorso", "CoreState", "MlpTorso", "make_torso", "unit_scale"]
+__all__ = [
+    "AgentNetwork",
+    "ConvTorso",
+    "CoreState",
+    "MlpTorso",
+    "Network",
+    "core_size",
+    "make_torso",
+    "unit_scale",
+]
 
 
 class MlpTorso(eqx.Module):
@@ -130,11 +140,78 @@ def make_torso(
 CoreState = LstmState | ClockState | None
 
 
-class AgentNetwork(eqx.Module):
-    """Observation to policy logits and value, by way of the features that credit is given to."""
+class Network(eqx.Module):
+    """What acts: observation to a policy and a value, by way of a torso and a recurrent core.
+
+    Agents differ in their heads; all else that looks at a network is written once for all of them.
+    """
 
     torso: MlpTorso | ConvTorso
     core: LstmCore | ClockCore | None
+
+    def __init__(
+        self,
+        torso: MlpTorso | ConvTorso,
+        feature_size: int,
+        *,
+        lstm_size: int,
+        clock: int,
+        key: Key,
+    ):
+        """Draws the parameters of the core.
+
+        Args:
+          torso: observation to features.
+          feature_size: how many features.
+          lstm_size: units of the LSTM; 0 for none.
+          clock: the longest episode, for an agent without an LSTM that is told the time; 0 for one
+            that is not.
+          key: consumed here.
+        """
+        self.torso = torso
+        self.core = None
+        if lstm_size:
+            self.core = LstmCore(feature_size, lstm_size, key=key)
+        elif clock:
+            self.core = ClockCore(clock)
+
+    @property
+    @abc.abstractmethod
+    def hidden_size(self) -> int:
+        """How many numbers ``recur`` makes of a state."""
+
+    @abc.abstractmethod
+    def heads(
+        self, hidden: Float[Array, "*batch size"]
+    ) -> tuple[Float[Array, "*batch actions"], Float[Array, "*batch"]]:
+        """The logits of the policy that acts, and the value."""
+
+    def initial_state(self, batch: int) -> CoreState:
+        """The state of the core before an episode."""
+        return None if self.core is None else self.core.initial_state(batch)
+
+    def recur(
+        self,
+        features: Float[Array, "time batch features"],
+        first: Bool[Array, "time batch"],
+        state: CoreState,
+    ) -> tuple[Float[Array, "time batch size"], CoreState]:
+        """What the core makes of the features; the features themselves if there is no core."""
+        if self.core is None or state is None:
+            return features, state
+        return self.core(features, first, cast(Any, state))  # its own: initial_state made it
+
+
+def core_size(feature_size: int, *, lstm_size: int, clock: int) -> int:
+    """How many numbers the core of a network makes of a state; see ``Network``."""
+    if lstm_size:
+        return lstm_size
+    return feature_size + clock_size(clock) if clock else feature_size
+
+
+class AgentNetwork(Network):
+    """Observation to policy logits and value, by way of the features that credit is given to."""
+
     policy_layer: eqx.nn.Linear
     policy_logits: eqx.nn.Linear
     value: eqx.nn.Linear
@@ -156,13 +233,9 @@ class AgentNetwork(eqx.Module):
             that is not.
         """
         core_key, layer_key, logits_key, value_key = jax.random.split(key, 4)
-        self.torso = torso
-        self.core, core_size = None, feature_size
-        if lstm_size:
-            self.core, core_size = LstmCore(feature_size, lstm_size, key=core_key), lstm_size
-        elif clock:
-            self.core, core_size = ClockCore(clock), feature_size + clock_size(clock)
-        self.policy_layer = eqx.nn.Linear(core_size, policy_size, key=layer_key)
+        super().__init__(torso, feature_size, lstm_size=lstm_size, clock=clock, key=core_key)
+        size = core_size(feature_size, lstm_size=lstm_size, clock=clock)
+        self.policy_layer = eqx.nn.Linear(size, policy_size, key=layer_key)
         self.policy_logits = eqx.nn.Linear(policy_size, num_actions, key=logits_key)
         self.value = eqx.nn.Linear(policy_size, 1, key=value_key)
 
@@ -170,21 +243,6 @@ class AgentNetwork(eqx.Module):
     def hidden_size(self) -> int:
         """How many numbers ``recur`` makes of a state."""
         return self.policy_layer.in_features  # pyright: ignore
-
-    def initial_state(self, batch: int) -> CoreState:
-        """The state of the core before an episode."""
-        return None if self.core is None else self.core.initial_state(batch)
-
-    def recur(
-        self,
-        features: Float[Array, "time batch features"],
-        first: Bool[Array, "time batch"],
-        state: CoreState,
-    ) -> tuple[Float[Array, "time batch size"], CoreState]:
-        """What the core makes of the features; the features themselves if there is no core."""
-        if self.core is None or state is None:
-            return features, state
-        return self.core(features, first, cast(Any, state))  # its own: initial_state made it
 
     def heads(
         self, hidden: Float[Array, "*batch size"]

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.agents.agent import Agent
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.envs.credit_measure import CreditMeasure
 from synthetic_returns.envs.spec import TaskSpec

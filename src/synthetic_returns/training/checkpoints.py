@@ -2,13 +2,17 @@
 
 One directory per step. Orbax stores the arrays under readable names; ``manifest.json`` beside them
 says which leaves the state had and what the bytes of each file add up to, so that damage and a
-foreign state are told apart and named.
+foreign state are told apart and named. What a run can do without, a replay, has a file of its own:
+damage to it costs nothing else.
 """
 
 import contextlib
 import dataclasses
 import json
+import logging
+import os
 import shutil
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,9 +28,13 @@ __all__ = ["CheckpointError", "Checkpoints"]
 
 _ARRAYS = "arrays"
 _MANIFEST = "manifest.json"
+_REPLAY = "replay.npz"
 # Directories that are not whole checkpoints; only names that are numbers count as checkpoints.
 _SAVING = "saving"
 _DISCARDED = "discarded"
+
+
+_log = logging.getLogger(__name__)
 
 
 class CheckpointError(RunError):
@@ -64,10 +72,15 @@ class Checkpoints:
         """The step of the newest checkpoint, if there is one."""
         return max(self.steps(), default=None)
 
-    def save(self, step: int, tree: Any) -> None:
+    def save(self, step: int, tree: Any, replay: Any = None) -> None:
         """Saves a state; it can be restored even if the process dies at any later instant.
 
         Checkpoints of later steps are deleted: they belong to a past that was gone back on.
+
+        Args:
+          step: of the run.
+          tree: the state.
+          replay: the experience that is learned from again, if there is any.
         """
         if step < 0:
             raise ValueError(f"checkpoint step {step} is negative; count steps from 0")
@@ -89,6 +102,14 @@ class Checkpoints:
             "leaves": {name: _describe(leaf) for name, leaf in leaves.items()},
             "files": _checksums(saving / _ARRAYS),
         }
+        if replay is not None:
+            with (saving / _REPLAY).open("wb") as file:
+                arrays: dict[str, Any] = {
+                    name: _to_host(x) for name, x in _saved_leaves(replay).items()
+                }
+                np.savez(file, **arrays)
+                os.fsync(file.fileno())
+            manifest["replay"] = _checksum(saving / _REPLAY)
         write_atomically(saving / _MANIFEST, json.dumps(manifest, indent=1))
 
         if step in self.steps():
@@ -132,6 +153,34 @@ class Checkpoints:
 
         return step, jax.tree_util.tree_map_with_path(restored, template)
 
+    def restore_replay(self, template: Any, step: int) -> Any:
+        """Reads a replay back; None if it cannot be read, which a warning says.
+
+        Args:
+          template: one with the structure, shapes and types of the saved one.
+          step: of the checkpoint.
+        """
+        path = self._step_path(step) / _REPLAY
+        try:
+            if _checksum(path) != self._read_manifest(step)["replay"]:
+                raise ValueError("its bytes have changed")
+            with np.load(path, allow_pickle=False) as arrays:
+                leaves = {name: arrays[name] for name in _saved_leaves(template)}
+            for name, leaf in _saved_leaves(template).items():
+                if _describe(leaf) != _describe(leaves[name]):
+                    raise ValueError(f"{name} is {_text(_describe(leaves[name]))}")
+        except (OSError, ValueError, LookupError, zipfile.BadZipFile) as error:
+            _log.warning(
+                "%s cannot be read (%s): the run goes on without it and gathers new experience "
+                "before it learns on; nothing else is lost",
+                path,
+                error,
+            )
+            return None
+        return jax.tree_util.tree_map_with_path(
+            lambda path, leaf: _like(leaf, leaves[_name(path)]), template
+        )
+
     def _step_path(self, step: int) -> Path:
         return self.path / str(step)
 
@@ -143,10 +192,10 @@ class Checkpoints:
             raise CheckpointError(f"there is no checkpoint of step {step} in {self.path}: {steps}")
         return steps[-1] if step is None else step
 
-    def _read_manifest(self, step: int) -> dict[str, dict[str, Any]]:
+    def _read_manifest(self, step: int) -> dict[str, Any]:
         try:
             manifest = json.loads((self._step_path(step) / _MANIFEST).read_text(encoding="utf-8"))
-            return {section: manifest[section] for section in ("leaves", "files")}
+            return {section: manifest[section] for section in ("leaves", "files")} | manifest
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise self._damaged(step, f"{_MANIFEST} cannot be read ({error})") from error
 
@@ -235,10 +284,19 @@ def _text(description: dict[str, Any]) -> str:
     return f"{description['dtype']}{description['shape']}"
 
 
+def _checksum(path: Path) -> int:
+    """The checksum of a file that may be larger than memory."""
+    checksum = 0
+    with path.open("rb") as file:
+        while part := file.read(2**24):
+            checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
 def _checksums(directory: Path) -> dict[str, int]:
     """A checksum of every file in a directory, by its relative path."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
-    return {path.relative_to(directory).as_posix(): zlib.crc32(path.read_bytes()) for path in files}
+    return {path.relative_to(directory).as_posix(): _checksum(path) for path in files}
 
 
 @contextlib.contextmanager

@@ -11,7 +11,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from synthetic_returns.agents.impala.learner import Agent, Learner
+from synthetic_returns.agents.agent import Agent
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.method import Assigner
@@ -33,7 +34,7 @@ def load_agent(path: str | Path) -> tuple[Config, int, Agent]:
 def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | None]:
     """The step of a run's newest checkpoint, its agent, and what explains the agent's credit."""
     key, method = jax.random.key(0), config.credit
-    learner = eqx.filter_eval_shape(Learner(config).init, key)
+    learner = eqx.filter_eval_shape(make_learner(config).init, key)
     snapshot: dict[str, Any] = {
         "learner": eqx.tree_at(lambda s: s.agent, learner, _zeros(learner.agent))
     }

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import play_episodes
-from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.agents.agent import Agent
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.model import Credit, Played, explain
 from synthetic_returns.envs.base import Environment, VectorEnvironment

@@ -1,7 +1,6 @@
 """The outer loop: from a configuration to a finished run directory."""
 
 import dataclasses
-import math
 import signal
 import sys
 import time
@@ -96,7 +95,7 @@ def train_seeds(
         def save() -> None:
             nonlocal saved
             for index, store in enumerate(checkpoints):
-                store.save(step, _snapshot(engine, index, clock.total()))
+                store.save(step, *_snapshot(engine, index, clock.total()))
             saved = step
             clock.restart("checkpoint")
 
@@ -151,6 +150,7 @@ def train_seeds(
                 {
                     "task": config.task_name,
                     "preset": config.preset,
+                    "agent": config.agent.name,
                     "credit": config.credit.name,
                     "seed": seed,
                     "env_steps": step,
@@ -188,7 +188,8 @@ def _with_own_schedules(config: Config, out: str | Path | None) -> Config:
 def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
     """A new run, or the one to go on with."""
     if out is None:
-        out = default_run_path("runs", config.task_name, config.preset, config.credit.name)
+        agent = [] if config.agent.name == "impala" else [config.agent.name]
+        out = default_run_path("runs", config.task_name, config.preset, *agent, config.credit.name)
     if resume and Path(out).exists():
         run = Run.open(out, write=True)
         before = Config.from_dict(run.config)
@@ -223,8 +224,11 @@ def difference(before: Config, now: Config) -> str:
     )
 
 
-def _snapshot(engine: Engine, index: int, wall_s: float) -> dict[str, Any]:
-    return {"engine": engine.snapshot(index), "wall_s": wall_s}
+def _snapshot(engine: Engine, index: int, wall_s: float) -> tuple[dict[str, Any], Any]:
+    """The state of one seed, and its replay, if it has one."""
+    snapshot = engine.snapshot(index)
+    replay = snapshot.pop("replay", None)
+    return {"engine": snapshot, "wall_s": wall_s}, replay
 
 
 def _restore(engine: Engine, checkpoints: Sequence[Checkpoints]) -> tuple[int, float]:
@@ -234,16 +238,21 @@ def _restore(engine: Engine, checkpoints: Sequence[Checkpoints]) -> tuple[int, f
         return 0, 0.0
     if len(steps) > 1:
         raise RunError(f"the seeds stopped at different steps ({steps}); resume each on its own.")
-    restored = [
-        store.restore(_snapshot(engine, index, 0.0)) for index, store in enumerate(checkpoints)
-    ]
-    engine.restore([tree["engine"] for _, tree in restored])
-    return restored[0][0], restored[0][1]["wall_s"]
+    step, wall_s, snapshots = 0, 0.0, []
+    for index, store in enumerate(checkpoints):
+        template, replay = _snapshot(engine, index, 0.0)
+        step, tree = store.restore(template)
+        if replay is not None:
+            tree["engine"]["replay"] = store.restore_replay(replay, step)
+        snapshots.append(tree["engine"])
+        wall_s = tree["wall_s"]
+    engine.restore(snapshots)
+    return step, wall_s
 
 
 def _check_sane(row: dict[str, float], step: int, run: Run, saved: int) -> None:
     for name in ("loss/total", "grad_norm"):
-        if not math.isfinite(row[name]) or abs(row[name]) > EXPLODED:
+        if not abs(row.get(name, 0)) <= EXPLODED:  # there is none before the first update
             remedy = f"the checkpoint of step {saved} is kept" if saved else "nothing was saved yet"
             raise TrainingStopped(
                 f"{name} is {row[name]} at step {step} of {run.path}: training diverged and "

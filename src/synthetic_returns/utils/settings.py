@@ -94,7 +94,7 @@ def from_plain(kind: Any, data: Mapping[str, Any], prefix: str = "") -> Any:
     return kind(
         **{
             name: from_plain(hints[name], value, f"{prefix}{name}.")
-            if dataclasses.is_dataclass(hints[name])
+            if dataclasses.is_dataclass(hints[name]) and isinstance(value, Mapping)
             else tuples(value)
             for name, value in data.items()
         }

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.training.checkpoints import Checkpoints

@@ -11,7 +11,7 @@ from jaxtyping import Array, Int
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import play_episodes
-from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.agents.agent import Agent
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.model import Credit, explain
 from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState

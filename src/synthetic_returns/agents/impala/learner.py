@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
+from synthetic_returns.agents.agent import Agent, LearnerState, Metrics
 from synthetic_returns.agents.impala.losses import (
     action_prior_loss,
     all_actions_loss,
@@ -19,44 +20,15 @@ from synthetic_returns.agents.impala.losses import (
     policy_gradient_loss,
     value_loss,
 )
+from synthetic_returns.agents.impala.settings import ImpalaSettings
 from synthetic_returns.agents.impala.vtrace import vtrace
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
 from synthetic_returns.credit.method import Assignment
-from synthetic_returns.nn.networks import AgentNetwork, make_torso
+from synthetic_returns.nn.networks import AgentNetwork, Network, make_torso
 from synthetic_returns.types import Key, Trajectory
 
-__all__ = ["Agent", "Learner", "LearnerState"]
-
-Metrics = dict[str, Float[Array, ""]]
-
-
-class Agent(eqx.Module):
-    """All that one optimisation step trains.
-
-    Attributes:
-      network: the policy's.
-      credit: the model of a credit method that is trained with it, if it is.
-    """
-
-    network: AgentNetwork
-    credit: Any
-
-
-class LearnerState(eqx.Module):
-    """What the learner carries from update to update.
-
-    Attributes:
-      agent: the parameters.
-      optimizer: the optimiser's state.
-      memory: what a credit method that is trained with the agent remembers of running episodes.
-      updates: how many there were.
-    """
-
-    agent: Agent
-    optimizer: optax.OptState
-    memory: Any
-    updates: Int[Array, ""]
+__all__ = ["Learner"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,9 +43,15 @@ class Learner:
     config: Config
     axis: str | None = None
 
+    @property
+    def settings(self) -> ImpalaSettings:
+        """Those of the agent."""
+        assert isinstance(self.config.agent, ImpalaSettings)
+        return self.config.agent
+
     def init(self, key: Key) -> LearnerState:
         """Draws the parameters."""
-        config, env, credit = self.config.agent, self.config.task, self.config.credit
+        config, env, credit = self.settings, self.config.task, self.config.credit
         torso_key, network_key, credit_key = jax.random.split(key, 3)
         feature_size = config.torso.sizes[-1]
         torso = make_torso(env.observation_shape, config.torso, key=torso_key)
@@ -100,6 +78,13 @@ class Learner:
         optimizer = self.optimizer.init(eqx.filter(agent, eqx.is_array))
         return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))
 
+    def behaviour(
+        self, network: Network, num_envs: int, stream: int = 0, streams: int = 1
+    ) -> Network:
+        """The network itself: its policy is random enough."""
+        del num_envs, stream, streams
+        return network
+
     def update(
         self,
         state: LearnerState,
@@ -116,7 +101,7 @@ class Learner:
         """
         agent, optimizer, memory = state.agent, state.optimizer, state.memory
         metrics: Metrics = {}
-        for _ in range(self.config.agent.epochs):
+        for _ in range(self.settings.epochs):
             # Each of them stores the unroll in the memory as it was before.
             grads, (memory, metrics) = self.gradients(
                 agent, state.memory, trajectory, assignment, self.entropy_cost(state.updates)
@@ -162,18 +147,18 @@ class Learner:
     @property
     def optimizer(self) -> optax.GradientTransformation:
         """The optimiser of the agent."""
-        return self.config.optimizer.make(self.config.scheduled_updates * self.config.agent.epochs)
+        return self.config.optimizer.make(self.config.scheduled_updates * self.settings.epochs)
 
     @property
     def log_action_prior(self) -> Float[Array, "actions"]:
         """Log probabilities of the actions of an agent that has learned nothing."""
-        first, others = self.config.agent.action_prior, self.config.task.num_actions - 1
+        first, others = self.settings.action_prior, self.config.task.num_actions - 1
         return jnp.log(jnp.asarray([first, *[(1 - first) / others] * others], jnp.float32))
 
     def entropy_cost(self, updates: Int[Array, ""]) -> Float[Array, ""]:
         """The weight of the entropy bonus after so many updates."""
         progress = jnp.minimum(updates / self.config.scheduled_updates, 1)
-        settings = self.config.agent
+        settings = self.settings
         return settings.entropy_cost * (1 - settings.entropy_decay * progress)
 
     def loss(
@@ -185,7 +170,7 @@ class Learner:
         entropy_cost: Float[Array, ""],
     ) -> tuple[Float[Array, ""], tuple[Any, Metrics]]:
         """From an unroll to the one number that is minimised."""
-        config, credit, timestep = self.config.agent, self.config.credit, trajectory.timestep
+        config, credit, timestep = self.settings, self.config.credit, trajectory.timestep
         mix = self.config.reward
         metrics: Metrics = {}
 

@@ -1,6 +1,7 @@
-"""The settings of the agent."""
+"""The settings of IMPALA."""
 
 import dataclasses
+from typing import ClassVar
 
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.utils.checks import check_finite_number, check_positive
@@ -10,7 +11,9 @@ __all__ = ["ImpalaSettings"]
 
 @dataclasses.dataclass(frozen=True)
 class ImpalaSettings:
-    """How the agent learns, and the sizes of its network."""
+    """An actor-critic that learns from unrolls as they come, corrected by V-trace."""
+
+    name: ClassVar[str] = "impala"
 
     discount: float = 0.9
     """Discount of the TD learner."""

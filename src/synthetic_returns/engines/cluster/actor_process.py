@@ -1,6 +1,5 @@
 """What runs in the process of a cluster's actor: environments, and a copy of the policy."""
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -10,14 +9,15 @@ import numpy as np
 
 from synthetic_returns.acting.compiled_actor import CompiledActor
 from synthetic_returns.acting.host_actor import HostActor
-from synthetic_returns.agents.impala.learner import Learner
+from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.engines.settings import ClusterSettings
+from synthetic_returns.engines.shapes import network_of
 from synthetic_returns.envs.base import Environment
-from synthetic_returns.nn.networks import AgentNetwork
-from synthetic_returns.types import Key, Trajectory, first_step
+from synthetic_returns.nn.networks import Network
+from synthetic_returns.types import Key, Trajectory
 
-__all__ = ["ActorProcess", "Weights", "expected_trajectory", "network_of", "to_weights"]
+__all__ = ["ActorProcess", "Weights", "to_weights"]
 
 Weights = tuple[int, list[np.ndarray]]  # the version of a policy, and the arrays of its network
 
@@ -34,10 +34,12 @@ class ActorProcess:
           seed: of the run.
           stream: index of this actor.
         """
-        self._config, self._envs = config, envs
+        self._config, self._envs, self._stream = config, envs, stream
         self._key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2), stream)
         shapes, self._static = eqx.partition(network_of(config), _is_shape)
         self._structure = jax.tree.structure(shapes)
+        assert isinstance(config.engine, ClusterSettings)
+        self._streams = config.engine.actors
         self._version: int | None = None
         self._life: int | None = None
         self._network: Any = None
@@ -53,7 +55,9 @@ class ActorProcess:
         version, arrays = weights
         if version != self._version:
             learned = jax.tree.unflatten(self._structure, [jnp.asarray(x) for x in arrays])
-            self._network = eqx.combine(learned, self._static)
+            self._network = make_learner(self._config).behaviour(
+                eqx.combine(learned, self._static), self._envs, self._stream, self._streams
+            )
             self._version = version
         if self._player is None or life != self._life:
             self._begin(life)
@@ -70,43 +74,16 @@ class ActorProcess:
         self._life = life
 
 
-def network_of(config: Config) -> AgentNetwork:
-    """The policy's network with shapes in the place of arrays."""
-    return eqx.filter_eval_shape(Learner(config).init, jax.random.key(0)).agent.network
-
-
-def to_weights(network: AgentNetwork, version: int) -> Weights:
+def to_weights(network: Network, version: int) -> Weights:
     """What is sent to actors."""
     return version, [np.asarray(x) for x in jax.tree.leaves(eqx.filter(network, eqx.is_array))]
-
-
-def expected_trajectory(config: Config, envs: int) -> Trajectory:
-    """The shapes and types of an actor's unroll."""
-    time, task, network = config.engine.unroll_length, config.task, network_of(config)
-
-    def nothing() -> Trajectory:
-        seen = jnp.zeros(task.observation_shape, task.observation_dtype)
-        step = first_step(seen, task.event_names)
-        if config.needs_contributions:
-            step = dataclasses.replace(step, contribution=jnp.zeros(()))
-        return Trajectory(
-            timestep=jax.tree.map(lambda x: jnp.broadcast_to(x, (time + 1, envs, *x.shape)), step),
-            action=jnp.zeros((time, envs), jnp.int32),
-            logits=jnp.zeros((time, envs, task.num_actions)),
-            value=jnp.zeros((time, envs)),
-            core=network.initial_state(envs),
-        )
-
-    return jax.eval_shape(nothing)
 
 
 def _is_shape(leaf: Any) -> bool:
     return isinstance(leaf, jax.ShapeDtypeStruct)
 
 
-def _player(
-    config: Config, network: AgentNetwork, envs: int, key: Key
-) -> HostActor | CompiledActor:
+def _player(config: Config, network: Network, envs: int, key: Key) -> HostActor | CompiledActor:
     if isinstance(config.task, Environment):
         assert isinstance(config.engine, ClusterSettings)
         return CompiledActor(

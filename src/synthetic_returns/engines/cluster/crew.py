@@ -22,14 +22,11 @@ import jax
 import jax.numpy as jnp
 
 from synthetic_returns.config import Config
-from synthetic_returns.engines.cluster.actor_process import (
-    ActorProcess,
-    Weights,
-    expected_trajectory,
-)
+from synthetic_returns.engines.cluster.actor_process import ActorProcess, Weights
 from synthetic_returns.engines.cluster.unroll_checks import find_fault
 from synthetic_returns.engines.engine import ActorFailed
 from synthetic_returns.engines.settings import ClusterSettings
+from synthetic_returns.engines.shapes import expected_trajectory
 from synthetic_returns.engines.unroll_learner import Unroll
 
 __all__ = ["Crew"]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from synthetic_returns.agents.impala.learner import Agent
+from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.cluster.actor_process import Weights, to_weights

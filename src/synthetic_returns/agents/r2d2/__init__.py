@@ -1,0 +1,1 @@
+"""R2D2: recurrent double Q-learning from a replay of sequences."""

@@ -1,0 +1,74 @@
+"""The settings of R2D2."""
+
+import dataclasses
+from typing import ClassVar
+
+from synthetic_returns.agents.replay.settings import SequenceReplaySettings
+from synthetic_returns.nn.settings import TorsoSettings
+from synthetic_returns.utils.checks import check_positive
+
+__all__ = ["R2D2Settings"]
+
+
+@dataclasses.dataclass(frozen=True)
+class R2D2Settings:
+    """Recurrent double Q-learning from a replay of sequences (Kapturowski et al. 2019).
+
+    With ``lstm_size`` 0 it is DQN with all that R2D2 adds to it but the memory.
+    """
+
+    name: ClassVar[str] = "r2d2"
+
+    discount: float = 0.99
+    """Discount of the TD learner."""
+    n_step: int = 5
+    """Rewards in a target before it bootstraps."""
+    value_rescaling: bool = True
+    """Learn values on a scale on which large ones are not so large."""
+    batch_size: int = 32
+    """Sequences of an update."""
+    sequence_length: int = 20
+    """Steps of each that are learned from."""
+    burn_in: int = 0
+    """Steps before these, from which the LSTM only brings its stored state up to date."""
+    updates_per_unroll: int = 4
+    """Optimisation steps after each unroll."""
+    target_period: int = 100
+    """Updates between two copies of the network to the one that targets are made with."""
+    epsilon: float = 0.4
+    """Share of random actions in the environment that explores most."""
+    epsilon_alpha: float = 7.0
+    """The i-th of N environments explores with epsilon^(1 + alpha i / (N - 1)); the last share is
+    that of evaluation, too."""
+    replay: SequenceReplaySettings = dataclasses.field(default=SequenceReplaySettings())
+    """The experience that it learns from."""
+
+    torso: TorsoSettings = dataclasses.field(default=TorsoSettings(channels=(32, 64)))
+    """From observations to features."""
+    lstm_size: int = 256
+    """Units of the LSTM; 0 for an agent without memory."""
+    clock: bool = False
+    """Tell an agent without memory how long the episode has lasted."""
+    policy_size: int = 256
+    """Units of the layers before the value and before the advantages."""
+
+    def __post_init__(self) -> None:
+        for name in ("n_step", "batch_size", "sequence_length", "updates_per_unroll"):
+            check_positive(name, getattr(self, name))
+        check_positive("target_period", self.target_period)
+        if self.burn_in < 0:
+            raise ValueError(f"burn_in is {self.burn_in}; use 0 for none, or a number of steps.")
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
+        if not 0 < self.epsilon <= 1:
+            raise ValueError(
+                f"epsilon is {self.epsilon}; it is a share of random actions and must lie in "
+                "(0, 1]: without any, nothing new is tried."
+            )
+        if not self.epsilon_alpha >= 0:
+            raise ValueError(f"epsilon_alpha is {self.epsilon_alpha}; it must be 0 or more.")
+        if self.clock and self.lstm_size:
+            raise ValueError(
+                f"clock is True and lstm_size is {self.lstm_size}; an LSTM can count for itself: "
+                "set lstm_size to 0, or clock to False."
+            )

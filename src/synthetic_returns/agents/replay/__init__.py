@@ -1,0 +1,1 @@
+"""Experience that is learned from again: unrolls, drawn by priority, paid by today's credit."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+from synthetic_returns.agents.impala.settings import ImpalaSettings
 from synthetic_returns.agents.optimizer_settings import AdamSettings
 from synthetic_returns.agents.settings import AGENTS
 from synthetic_returns.config import CHOICES, Config
@@ -20,13 +21,20 @@ from synthetic_returns.utils.files import RunError
 ALL = [(task, name) for task in (*TASKS, *ATARI_TASKS) for name in ("fast", "paper")]
 
 
+def impala(task: str) -> ImpalaSettings:
+    agent = preset(task).agent
+    assert isinstance(agent, ImpalaSettings)
+    return agent
+
+
 def test_what_a_task_changes_are_presets_that_there_are():
     assert all({"fast", "paper"} == presets.keys() for presets in PRESETS.values())
     for task in (*TASKS.values(), *ATARI_TASKS.values()):
         assert presets_of(task).keys() == {"fast", "paper"} >= task.presets.keys() - AGENTS.keys()
     # A task's own setting wins, and the others are those of its kind.
-    assert preset("key-to-door").agent.entropy_cost == 0.03
-    assert preset("catch").agent.entropy_cost == preset("chain").agent.entropy_cost == 0.01
+    key, catch, chain = (impala(name) for name in ("key-to-door", "catch", "chain"))
+    assert key.entropy_cost == 0.03
+    assert catch.entropy_cost == chain.entropy_cost == 0.01
 
 
 @pytest.mark.parametrize(("task", "name"), ALL)
@@ -181,9 +189,10 @@ def test_presets_mean_what_they_meant():
     assert (paper.reward.alpha, paper.engine.devices) == (0.5, 0)
     skiing, pong = preset("skiing"), preset("pong")
     assert (skiing.reward.scale, skiing.reward.last_reward) == (0.002, 0.0)
-    assert (skiing.agent.action_prior, skiing.agent.epochs, skiing.agent.discount) == (0.9, 2, 0.97)
+    assert (impala("skiing").action_prior, impala("skiing").epochs) == (0.9, 2)
+    assert skiing.agent.discount == 0.97
     assert (skiing.view.stride, skiing.view.truncated_reward) == (1, -10_000.0)
-    assert (pong.view.stride, pong.optimizer.learning_rate, pong.agent.epochs) == (4, 1e-3, 3)
+    assert (pong.view.stride, pong.optimizer.learning_rate, impala("pong").epochs) == (4, 1e-3, 3)
     assert preset("pong", "paper").optimizer == AdamSettings(
         learning_rate=3e-5, epsilon=3e-4, b1=0.9, b2=0.85
     )

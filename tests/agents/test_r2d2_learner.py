@@ -1,6 +1,7 @@
 """One update of R2D2: the burn-in, the loss, the target network, what acts."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -146,9 +147,10 @@ def test_every_stream_explores_on_rungs_of_its_own():
     config = make_config({"agent.epsilon": 0.5, "agent.epsilon_alpha": 3.0})
     learner = Learner(config)
     network = q_network(learner.init(jax.random.key(0)))
-    of_streams = [learner.behaviour(network, 4, stream, 2).epsilon for stream in (0, 1)]
+    of_streams: Any = [learner.behaviour(network, 4, n, 2).epsilon for n in (0, 1)]
     together = np.sort(np.concatenate(of_streams))[::-1]
-    np.testing.assert_allclose(together, learner.behaviour(network, 8).epsilon, rtol=1e-6)
+    everyone: Any = learner.behaviour(network, 8).epsilon
+    np.testing.assert_allclose(together, everyone, rtol=1e-6)
     hidden = jnp.ones((4, network.hidden_size))
     exploring = jnp.exp(learner.behaviour(network, 4).heads(hidden)[0])
     np.testing.assert_allclose(exploring.sum(axis=-1), 1, rtol=1e-5)

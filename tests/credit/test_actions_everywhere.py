@@ -58,7 +58,7 @@ def test_it_is_viewed(method, tmp_path):
     run = train(config_with(method, FusedSettings(num_envs=4, unroll_length=5), steps=6 * UPDATE,
                             **{"reporting.traces": 1}), out=tmp_path / "run")  # fmt: skip
     recorded = record_run(run.path, 2)
-    terms = recorded.recordings[0].terms
+    terms: Any = recorded.recordings[0].terms
     assert "pairs" in terms
     assert terms["pairs"].values.shape == (6, 6)
     page = write_run_view(recorded, tmp_path / "view.html").read_text()

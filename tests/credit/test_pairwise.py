@@ -1,6 +1,7 @@
 """Pairwise state-associative learning against the equations of the paper's supplement."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -65,8 +66,8 @@ def test_both_forms_are_the_equation(time, length, multi_stage):
     phi, psi = rng.normal(size=(2, time, len(length), 3)).astype(np.float32)
     reward = rng.normal(size=(time, len(length))).astype(np.float32)
     valid = jnp.arange(time)[:, None] < jnp.asarray(length)[None]
-    want = oracle(*(x.astype(np.float64) for x in (phi, psi, reward)), length,
-                  multi_stage=multi_stage)  # fmt: skip
+    exact: Any = [x.astype(np.float64) for x in (phi, psi, reward)]
+    want = oracle(*exact, length, multi_stage=multi_stage)
 
     reward = jnp.asarray(reward)
 
@@ -142,7 +143,7 @@ def test_both_forms_cost_what_they_say():
             after, _ = method.learn(eqx.combine(arrays, rest), batch, jax.random.key(0))
             return eqx.filter(after, eqx.is_array)
 
-        cost = jax.jit(learn).lower(arrays).compile().cost_analysis()
+        cost: Any = jax.jit(learn).lower(arrays).compile().cost_analysis()
         return cost["flops"]
 
     for form, growth in (("plain", 4), ("low-rank", 2)):
@@ -163,7 +164,8 @@ def test_alone_the_first_action_that_tells_of_a_reward_gets_the_credit():
             episode = episode_of(kinds, [0, 0, float(action[0] * action[1])])
             episodes.append(dataclasses.replace(episode, action=action))
         driver.learn(episodes)
-    advantage = np.asarray(driver.method.advantage(driver.state, jnp.eye(3)))
+    method: Any = driver.method
+    advantage = np.asarray(method.advantage(driver.state, jnp.eye(3)))
     np.testing.assert_allclose(advantage.sum(axis=1), 0, atol=1e-5)
     assert advantage[0, 1] > 0.15  # worth 1/2 more than the other
     assert advantage[1, 1] > 0.1

@@ -1,6 +1,7 @@
 """Finished run directories with made-up numbers: what the figures need, in milliseconds."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def fake_run(
     rng = np.random.default_rng(seed)
     events = find_task(experiment.task).events
     runs = dict(zip(experiment.flags[::2], experiment.flags[1::2], strict=True))
-    parameters = {"runs": int(runs["--task.runs"])} if "--task.runs" in runs else {}
+    parameters: dict[str, Any] = {"runs": int(runs["--task.runs"])} if "--task.runs" in runs else {}
     sr = arm.name != "none"
     config = preset(experiment.task, arm.preset, seed=seed, **parameters)
     config = config.changed({} if sr else {"credit": NoCredit()}, steps=experiment.steps)

@@ -45,7 +45,7 @@ def test_values_are_the_mean_returns_of_episodes():
     returns = [one.episode.reward.sum() for one in played]
     assert exact.value[0] == pytest.approx(np.mean(returns), abs=0.02)
     np.testing.assert_allclose((exact.policy * exact.advantage).sum(axis=1), 0, atol=1e-12)
-    first = np.array([one.episode.action[0] for one in played])
+    first = np.array([np.asarray(one.episode.action)[0] for one in played])
     for action in range(4):
         mean = np.mean(np.array(returns)[first == action])
         assert exact.advantage[0, action] == pytest.approx(mean - exact.value[0], abs=0.05)

@@ -3,6 +3,7 @@
 import threading
 import urllib.error
 import urllib.request
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -74,7 +75,8 @@ def test_recordings_are_sorted_explained_and_have_the_frames_of_their_states(cha
 @pytest.mark.parametrize("name", ["umbrella", "key-to-door-chained"])
 def test_tasks_of_every_kind_can_be_recorded(name):
     """One with a random key in its state, and one with phases; all others are like these."""
-    config = preset(name, **({"length": 3} if name == "umbrella" else {"distractor_steps": 1}))
+    smaller: Any = {"length": 3} if name == "umbrella" else {"distractor_steps": 1}
+    config = preset(name, **smaller)
     agent = Learner(config).init(jax.random.key(0)).agent
     (recording,) = record(config.task, play(config.task, agent, None, 1))
     assert recording.frames is not None

@@ -87,7 +87,7 @@ class Format:
             episode,
             observation=observation.astype(self.dtype),
             action=self._actions(episode.action, where),
-            log_prob=self._policy(episode.log_prob),
+            log_probs=self._policy(episode.log_probs),
             value=self._policy(episode.value),
         )
 
@@ -133,7 +133,7 @@ def read_format(episodes: Iterable[Episode], *, standardised: bool = True) -> Fo
         if observation.shape[1:] != first.observation.shape[1:]:
             break  # ``convert`` says which one, and what to do
         longest = max(longest, len(episode))
-        policy &= episode.log_prob is not None and episode.value is not None
+        policy &= episode.log_probs is not None and episode.value is not None
         if observation.dtype.kind in "iu" and observation.ndim == 1:
             kinds = max(kinds, int(observation.max()) + 1)
             if observation.min() < 0:
@@ -191,6 +191,6 @@ def whole_segment(episode: Episode, view: View) -> Segment:
         reward=column(episode.reward),
         discount=column(episode.discount),
         action=column(episode.action),
-        log_prob=column(episode.log_prob),
+        log_probs=column(episode.log_probs),
         value=column(episode.value),
     )

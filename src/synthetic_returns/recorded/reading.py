@@ -20,7 +20,7 @@ NAMES = {
     "outcome": ("outcome",),
     "action": ("actions", "action"),
     "truncated": ("truncated", "truncations"),
-    "log_prob": ("log_probs", "log_prob"),
+    "log_probs": ("log_probs",),
     "value": ("values", "value"),
 }
 MASKS = ("mask", "masks")
@@ -76,7 +76,7 @@ def read_episode(data: Any, where: str = "the episode") -> Episode:
         reward=_rewards(arrays, steps),
         discount=arrays.get("discount", _discount(arrays, steps)),
         action=arrays.get("action"),
-        log_prob=arrays.get("log_prob"),
+        log_probs=arrays.get("log_probs"),
         value=arrays.get("value"),
     )
 

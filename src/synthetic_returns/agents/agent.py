@@ -49,7 +49,11 @@ class LearnerState(eqx.Module):
 
 @runtime_checkable
 class AgentLearner(Protocol):
-    """From unrolls to a better agent: pure functions, which engines compile."""
+    """From unrolls to a better agent: pure functions, which engines compile.
+
+    The update of an agent with a replay takes the importance of each sequence as well, and gives
+    their new priorities beside the metrics (``r2d2``).
+    """
 
     def init(self, key: Key) -> LearnerState:
         """Draws the parameters."""

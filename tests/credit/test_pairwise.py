@@ -66,8 +66,8 @@ def test_both_forms_are_the_equation(time, length, multi_stage):
     phi, psi = rng.normal(size=(2, time, len(length), 3)).astype(np.float32)
     reward = rng.normal(size=(time, len(length))).astype(np.float32)
     valid = jnp.arange(time)[:, None] < jnp.asarray(length)[None]
-    exact: Any = [x.astype(np.float64) for x in (phi, psi, reward)]
-    want = oracle(*exact, length, multi_stage=multi_stage)
+    first, second, paid = (x.astype(np.float64) for x in (phi, psi, reward))
+    want = oracle(first, second, paid, length, multi_stage=multi_stage)
 
     reward = jnp.asarray(reward)
 

@@ -9,6 +9,7 @@ import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.credit import driver
+from synthetic_returns.credit.compiled import compiled
 from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.method import Assignment
 from synthetic_returns.engines.fused import FusedEngine
@@ -128,7 +129,7 @@ def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
 
     monkeypatch.setattr(Learner, "update", watch)
     monkeypatch.setattr(Episodic, "assign", assign)
-    monkeypatch.setattr(driver, "_functions", driver._functions.__wrapped__)  # not yet compiled
+    monkeypatch.setattr(driver, "compiled", compiled.__wrapped__)  # not yet compiled
     monkeypatch.setattr("equinox.filter_jit", lambda function, **kwargs: function)
     FusedEngine(small_config("episodic"), [0]).step()
     ((last, c_t),) = seen

@@ -7,7 +7,7 @@ credit. All engines and all wrappers use this one.
 import collections
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,15 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from synthetic_returns.credit.compiled import compiled
 from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
-from synthetic_returns.credit.data.episode import Episode, EpisodeBatch, Segment
+from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.memory import slots_that_fit
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.hindsight import Hindsight
 from synthetic_returns.credit.method import Assigner, Assignment, CreditMethod, Need
-from synthetic_returns.credit.settlement import settled
+from synthetic_returns.credit.needs import check_needs, known
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.types import Key
@@ -80,7 +81,7 @@ class CreditDriver(Generic[Item]):
           recent: how many finished episodes are kept to be looked at.
           key: consumed here.
         """
-        _check_needs(method, spec)
+        check_needs(method, spec)
         init_key, sample_key = jax.random.split(key)
         self.method, self.view, self.spec = method, view, spec
         self.max_episode_steps = max_episode_steps
@@ -89,7 +90,7 @@ class CreditDriver(Generic[Item]):
             lambda x: jnp.array(x) if eqx.is_array(x) or isinstance(x, np.ndarray) else x,
             method.init(spec, init_key),
         )
-        used = method.needs | _known(method, spec)
+        used = method.needs | known(method, spec)
         self._fields = [FIELDS[need] for need in FIELDS if need in used]
         self._learns = isinstance(method, CreditMethod)
         self._replay = method.replay if isinstance(method, CreditMethod) else NO_EPISODES
@@ -130,7 +131,7 @@ class CreditDriver(Generic[Item]):
         arrays, rest = eqx.partition(state, eqx.is_array)
         self._arrays, structure = jax.tree.flatten(arrays)
         rest_leaves, rest_structure = jax.tree.flatten(rest)
-        self._functions = _functions(self.method, structure, tuple(rest_leaves), rest_structure)
+        self._functions = compiled(self.method, structure, tuple(rest_leaves), rest_structure)
 
     def follow(
         self, segment: Segment, item: Item, stream: int = 0
@@ -379,79 +380,11 @@ class CreditDriver(Generic[Item]):
         return Assignment(reward, advantage), carry
 
 
-class _Functions(NamedTuple):
-    """The functions of a method, compiled.
-
-    They take and give the arrays of a state as a list, and batches as dicts: to take states and
-    batches apart in Python at every step would cost more than many a step itself.
-    """
-
-    state: Callable[..., Any]
-    learn: Callable[..., Any]
-    examine: Callable[..., Any]
-    assign: Callable[..., Any]
-    explain: Callable[..., Any]
-
-
-@functools.lru_cache(maxsize=64)
-def _functions(
-    method: Assigner, structure: Any, rest_leaves: tuple[Any, ...], rest_structure: Any
-) -> _Functions:
-    """The functions of a method whose states have a structure, and a rest that is no array."""
-    rest = jax.tree.unflatten(rest_structure, rest_leaves)
-
-    def state_of(arrays: list[Array]) -> Any:
-        return eqx.combine(jax.tree.unflatten(structure, arrays), rest)
-
-    def arrays_of(state: Any) -> list[Array]:
-        return jax.tree.leaves(eqx.filter(state, eqx.is_array))
-
-    def learn(arrays: list[Array], batch: dict[str, Any], draw: Array) -> tuple[Any, Any]:
-        assert isinstance(method, CreditMethod)
-        key = jax.random.fold_in(jax.random.key(draw[0]), draw[1])
-        state, metrics = method.learn(state_of(arrays), EpisodeBatch(**batch), key)
-        return arrays_of(state), metrics
-
-    def examine(arrays: list[Array], batch: dict[str, Any]) -> list[Array]:
-        assert isinstance(method, CreditMethod)
-        return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**batch)))
-
-    def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
-        segment = Segment(**fields)
-        own, advanced = carry
-        first, last = jnp.asarray(segment.first), jnp.asarray(segment.last)
-        credit, own = method.assign(state_of(arrays), own, segment)
-        credit = jax.lax.stop_gradient(credit.earned(last))
-        reward = credit.reward
-        if method.conserves and reward is not None:
-            reward, advanced = settled(reward, first, last, advanced)
-        return (reward, credit.advantage), (own, advanced)
-
-    def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:
-        return method.explain(state_of(arrays), EpisodeBatch(**batch))
-
-    return _Functions(
-        state_of,
-        jax.jit(learn, donate_argnums=0),
-        jax.jit(examine, donate_argnums=0),
-        jax.jit(assign),
-        jax.jit(explain),
-    )
-
-
 def _on_host(segment: Segment) -> Segment:
     """The segment in numpy's arrays."""
     if isinstance(segment.reward, np.ndarray):
         return segment
     return jax.tree.map(np.asarray, segment)
-
-
-def _known(method: Assigner, spec: EpisodeSpec) -> set[Need]:
-    """What a method uses, as far as it is known."""
-    known = {Need.ACTIONS} if spec.action_dtype is not None else set()
-    if spec.has_policy:
-        known |= {Need.LOG_PROBS, Need.VALUES}
-    return known & method.uses
 
 
 def _check_rewards(episode: Episode) -> None:
@@ -462,19 +395,4 @@ def _check_rewards(episode: Episode) -> None:
             f"the reward of step {flawed[0]} of an episode of {len(episode)} steps is "
             f"{episode.reward[flawed[0]]}; rewards must be finite: find where the environment "
             "produces it."
-        )
-
-
-def _check_needs(method: Assigner, spec: EpisodeSpec) -> None:
-    missing = []
-    if Need.ACTIONS in method.needs and spec.num_actions is None:
-        missing.append("actions that are numbered")
-    if {Need.LOG_PROBS, Need.VALUES} & method.needs and not spec.has_policy:
-        missing.append("the agent's probabilities and values")
-    if Need.CONTRIBUTIONS in method.needs and not spec.has_contributions:
-        missing.append("the true contributions of steps")
-    if missing:
-        raise ValueError(
-            f"the credit method {method.name!r} needs {' and '.join(missing)}, which are not known "
-            "here: choose a method that does without (synthetic-returns credit lists them)."
         )

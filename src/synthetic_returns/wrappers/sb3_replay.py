@@ -146,6 +146,8 @@ class _CreditedReplay(Credited, Generic[Buffer]):
     def _before(self: Any, row: int, env: int) -> np.ndarray:
         """The transitions of an episode before its last; those that were overwritten are gone."""
         oldest = self.pos if self.full else 0
+        if self.full and self.optimize_memory_usage:
+            oldest += 1  # the newest observation is kept in the place of the oldest
         held = (row - oldest) % self.buffer_size
         steps = min(int(self.times[row, env]), held)
         return (row - 1 - np.arange(steps)) % self.buffer_size

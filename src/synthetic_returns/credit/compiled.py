@@ -1,0 +1,77 @@
+"""The functions of a credit method, compiled once for all drivers that use it."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
+from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.method import Assigner, CreditMethod
+from synthetic_returns.credit.settlement import settled
+
+__all__ = ["Functions", "compiled"]
+
+
+class Functions(NamedTuple):
+    """The functions of a method, compiled.
+
+    They take and give the arrays of a state as a list, and batches as dicts: to take states and
+    batches apart in Python at every step would cost more than many a step itself.
+    """
+
+    state: Callable[..., Any]
+    learn: Callable[..., Any]
+    examine: Callable[..., Any]
+    assign: Callable[..., Any]
+    explain: Callable[..., Any]
+
+
+@functools.lru_cache(maxsize=64)
+def compiled(
+    method: Assigner, structure: Any, rest_leaves: tuple[Any, ...], rest_structure: Any
+) -> Functions:
+    """The functions of a method whose states have a structure, and a rest that is no array."""
+    rest = jax.tree.unflatten(rest_structure, rest_leaves)
+
+    def state_of(arrays: list[Array]) -> Any:
+        return eqx.combine(jax.tree.unflatten(structure, arrays), rest)
+
+    def arrays_of(state: Any) -> list[Array]:
+        return jax.tree.leaves(eqx.filter(state, eqx.is_array))
+
+    def learn(arrays: list[Array], batch: dict[str, Any], draw: Array) -> tuple[Any, Any]:
+        assert isinstance(method, CreditMethod)
+        key = jax.random.fold_in(jax.random.key(draw[0]), draw[1])
+        state, metrics = method.learn(state_of(arrays), EpisodeBatch(**batch), key)
+        return arrays_of(state), metrics
+
+    def examine(arrays: list[Array], batch: dict[str, Any]) -> list[Array]:
+        assert isinstance(method, CreditMethod)
+        return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**batch)))
+
+    def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
+        segment = Segment(**fields)
+        own, advanced = carry
+        first, last = jnp.asarray(segment.first), jnp.asarray(segment.last)
+        credit, own = method.assign(state_of(arrays), own, segment)
+        credit = jax.lax.stop_gradient(credit.earned(last))
+        reward = credit.reward
+        if method.conserves and reward is not None:
+            reward, advanced = settled(reward, first, last, advanced)
+        return (reward, credit.advantage), (own, advanced)
+
+    def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:
+        return method.explain(state_of(arrays), EpisodeBatch(**batch))
+
+    return Functions(
+        state_of,
+        jax.jit(learn, donate_argnums=0),
+        jax.jit(examine, donate_argnums=0),
+        jax.jit(assign),
+        jax.jit(explain),
+    )

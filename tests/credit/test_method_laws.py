@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import Assigner, CreditMethod, Gives, Need
 from synthetic_returns.credit.model import EpisodeCredit, Played
@@ -32,6 +31,15 @@ def small(name: str, **settings: Any) -> Any:
     return find_method(name)(encoder=encoder, replay=REPLAY, **settings)  # pyright: ignore
 
 
+def quick(name: str, **settings: Any) -> CreditMethod:
+    """A registered method that learns in a few hundred updates of a small encoder."""
+    method: Any = find_method(name)()
+    replay = dataclasses.replace(method.replay, slots=256, batch_size=16, updates_per_episode=0.5)
+    return dataclasses.replace(
+        method, encoder=TorsoSettings(sizes=(32,)), learning_rate=3e-3, replay=replay, **settings
+    )
+
+
 OURS = [find_method(name) for name in method_names()]
 LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
 PAYING = [kind for kind in LEARNED if kind.gives is Gives.REWARD]
@@ -51,7 +59,18 @@ SMALLER: dict[str, CreditMethod] = {
     "secret": small("secret", width=8),
 }
 # What the laws about learning take instead; the others as they come.
-TAUGHT = {"episodic": SMALL, "rudder": find_method("rudder")(replay=Replay())}  # pyright: ignore
+TAUGHT = {
+    "episodic": SMALL,
+    "advance": quick("advance"),
+    "rudder": quick("rudder", lstm_size=16),
+    "decomposition": quick("decomposition"),
+    "rrd": quick("rrd"),
+    "uniform": quick("uniform"),
+    "hca": quick("hca", rank=4),
+    "cocoa": quick("cocoa", rank=4),
+    "pairwise": quick("pairwise", rank=4),
+    "sa-alone": quick("sa-alone", rank=4),
+}
 METHODS = [
     *(SMALLER.get(kind.name, kind()) for kind in LEARNED),
     *(k() for k in (Linear, Novelty, Uniform, Taken, *CONSERVING)),

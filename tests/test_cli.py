@@ -147,10 +147,6 @@ def test_a_mistake_is_one_line_and_its_traceback_can_be_had(monkeypatch, capsys)
         main(["train", "-3"])
 
 
-def run(*arguments):
-    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, check=False)
-
-
 def train_until_saved(path, *arguments):
     """Starts training without an end and waits for a checkpoint of it later than any before."""
     store = Checkpoints(path / "checkpoints")
@@ -167,7 +163,7 @@ def train_until_saved(path, *arguments):
     return process
 
 
-def test_a_run_survives_being_killed_and_stopped(tmp_path):
+def test_a_run_survives_being_killed_and_stopped(tmp_path, capsys):
     path = tmp_path / "run"
     endless = ("--steps", "10000000", "--reporting.checkpoint-every", "0")
     killed = train_until_saved(path, "chain", *SMALL_FLAGS, *endless, "--out", str(path))
@@ -184,14 +180,14 @@ def test_a_run_survives_being_killed_and_stopped(tmp_path):
     assert f"stopped at step {saved:,} of 10,000,000" in said
 
     steps = saved + 200
-    done = run("train", "--out", str(path), "--resume", "--steps", str(steps), "--quiet")
-    assert done.returncode == 0, done.stderr
+    main(["train", "--out", str(path), "--resume", "--steps", str(steps), "--quiet"])
     assert Run.open(path).summary()["env_steps"] == steps
     assert Run.open(path).read_metrics()["env_steps"][-1] == steps
-    shown = run("evaluate", str(path), "--episodes", "5", "--greedy")
-    assert shown.returncode == 0, shown.stderr
-    assert "return" in shown.stdout
-    assert f"step {steps:,}" in shown.stdout
+    capsys.readouterr()
+    main(["evaluate", str(path), "--episodes", "5", "--greedy"])
+    shown = capsys.readouterr().out
+    assert "return" in shown
+    assert f"step {steps:,}" in shown
 
 
 @pytest.mark.slow

@@ -17,10 +17,12 @@ from synthetic_returns.credit.secret import Secret
 from synthetic_returns.engines.engine import make_engine
 from synthetic_returns.engines.settings import FusedSettings, LocalSettings
 from synthetic_returns.nn.settings import TorsoSettings
+from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.trainer import train
 from synthetic_returns.viewer.view_run import record_run, write_run_view
 from tests.credit.known_contributions import episode_of, make_learner
 from tests.small import UPDATE, small_config
+from tests.trees import arrays
 
 SMALL: Any = {
     "encoder": TorsoSettings(sizes=(8,)),
@@ -51,6 +53,32 @@ def test_it_trains_on_engines(method, engine):
     running.close()
     assert report["credit/buffer_episodes"] > 5
     assert np.isfinite(report["loss/total"])
+
+
+@pytest.mark.parametrize(
+    ("method", "engine"),
+    [(METHODS[1], FusedSettings()), (METHODS[4], LocalSettings(actors=0))],
+    ids=["fused", "local"],
+)
+def test_a_stopped_run_goes_on_with_the_unrolls_that_waited(method, engine, tmp_path):
+    config = config_with(method, dataclasses.replace(engine, num_envs=4, unroll_length=3))
+    whole, resumed = (make_engine(config, [0]) for _ in range(2))
+    for _ in range(4):
+        whole.step()
+    snapshot = whole.snapshot(0)
+    assert len(snapshot["credit"]["held"].items) == 1
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(1, snapshot)
+    resumed.restore([checkpoints.restore(resumed.snapshot(0))[1]])
+    for _ in range(3):
+        whole.step()
+        resumed.step()
+    want, got = arrays(whole.snapshot(0)), arrays(resumed.snapshot(0))
+    whole.close()
+    resumed.close()
+    assert want.keys() == got.keys()
+    for name, array in want.items():
+        np.testing.assert_array_equal(got[name], array, err_msg=name)
 
 
 @EACH

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns.credit.advance import state as advance
 from synthetic_returns.credit.advance.method import Advance
-from synthetic_returns.credit.advance.state import WINDOW, examine
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.replay import Replay
@@ -20,6 +20,8 @@ from synthetic_returns.credit.view import View
 from synthetic_returns.nn.settings import TorsoSettings
 
 STEPS = 6
+examine = eqx.filter_jit(advance.examine)
+predict = eqx.filter_jit(lambda model, *inputs: model(*inputs))
 SMALL = Advance(
     encoder=TorsoSettings(sizes=(32,)),
     head_sizes=(32,),
@@ -84,7 +86,7 @@ def predicted(state, one: Episode) -> Any:
     time = jnp.arange(len(one) + 1, dtype=jnp.int32)[:, None]
     observation, action = jnp.asarray(one.observation)[:, None], jnp.asarray(one.action)[:, None]
     return jax.tree.map(
-        lambda x: np.asarray(x, np.float64)[:, 0], state.model(observation, action, time)
+        lambda x: np.asarray(x, np.float64)[:, 0], predict(state.model, observation, action, time)
     )
 
 
@@ -150,12 +152,12 @@ def test_the_usual_follows_the_newest_episodes():
     state = talkative(make_driver().state)
     state = eqx.tree_at(lambda s: s.model, state, jax.tree.map(jnp.zeros_like, state.model))
     state = eqx.tree_at(lambda s: s.mean, state, jnp.zeros(2))
-    zero, one = (episode(np.zeros((3, 3)), [0, x]) for x in (0.0, 1.0))
-    for _ in range(WINDOW):
-        state = examine(state, padded([zero], STEPS, ["action"]))
+    zero, one = (padded([episode(np.zeros((3, 3)), [0, x])], STEPS, ["action"]) for x in (0.0, 1.0))
+    for _ in range(advance.WINDOW):
+        state = examine(state, zero)
     assert float(state.at_end) == 0
-    for _ in range(WINDOW):
-        state = examine(state, padded([one], STEPS, ["action"]))
+    for _ in range(advance.WINDOW):
+        state = examine(state, one)
     assert 0.5 < float(state.at_end) < 0.8  # 1 - 1 / e
 
 

@@ -53,7 +53,7 @@ def test_the_newest_are_always_held_and_nothing_twice(slots):
 
 def test_the_archive_is_even_in_the_logarithm_of_time():
     """As many episodes from 8 to 16 as from 16 to 32, 32 to 64 and 64 to 128."""
-    trials, counts = 2000, np.zeros(133)
+    trials, counts = 600, np.zeros(133)
     episodes = [numbered(number, 1) for number in range(1, 133)]
     for seed in range(trials):
         rng = np.random.default_rng(seed)

@@ -149,6 +149,18 @@ def test_a_damaged_replay_is_named_and_gathered_anew(tmp_path, caplog):
     assert "nothing else is lost" in caplog.text
 
 
+def test_without_its_replay_nothing_waits_for_credit():
+    """The numbers of unrolls that are not there any more would be taken for those of new ones."""
+    engine = FusedEngine(make_config({"credit": Uniform(replay=REPLAY), "agent.lstm_size": 0}), [0])
+    engine.step()
+    snapshot = engine.snapshot(0)
+    assert snapshot["credit"]["held"].items
+    engine.restore([snapshot])
+    assert engine.snapshot(0)["credit"]["held"].items
+    engine.restore([snapshot | {"replay": None}])
+    assert not engine.snapshot(0)["credit"]["held"].items
+
+
 @pytest.mark.parametrize("actors", [0, 1])
 def test_the_local_engine_learns_from_a_replay(actors):
     engine = LocalSettings(num_envs=4, unroll_length=5, actors=actors)

@@ -1,5 +1,6 @@
 """Laws that every registered task obeys; those about dynamics hold for the tasks in JAX."""
 
+import functools
 import importlib
 
 import jax
@@ -17,6 +18,13 @@ over_all_tasks = pytest.mark.parametrize("name", [*TASKS, *ATARI_TASKS])
 
 def stack(*steps):
     return np.stack([np.asarray(step) for step in steps])
+
+
+@functools.cache
+def episodes(name, policy):
+    """Many episodes of a task: to compile a policy takes longer than to play it often."""
+    number = 4000 if policy is random_policy else 500
+    return play(make(name), policy, seed=0, episodes=number)
 
 
 def describe(tree):
@@ -89,22 +97,22 @@ def test_a_batch_plays_the_same_episodes_as_one_environment(name):
 
 @over_jax_tasks
 def test_the_longest_episode_is_as_long_as_the_task_says(name):
-    env = make(name)
-    policies = (random_policy, scripted_policy)
-    played = [play(env, policy, seed=1, episodes=20)["length"] for policy in policies]
-    assert np.max(played) == env.max_episode_steps
+    longest = [
+        episodes(name, policy)["length"].max() for policy in (random_policy, scripted_policy)
+    ]
+    assert max(longest) == make(name).max_episode_steps
 
 
 @over_jax_tasks
 def test_random_policy_has_the_documented_return(name):
-    played = play(make(name), random_policy, seed=0, episodes=4000)["return"]
+    played = episodes(name, random_policy)["return"]
     margin = 4 * played.std() / np.sqrt(len(played)) + 0.005
     assert played.mean() == pytest.approx(TASKS[name].random_return, abs=margin)
 
 
 @over_jax_tasks
 def test_scripted_policy_has_the_documented_return_and_always_succeeds(name):
-    played = play(make(name), scripted_policy, seed=0, episodes=500)
+    played = episodes(name, scripted_policy)
     margin = 4 * played["return"].std() / np.sqrt(500) + 0.06
     assert played["return"].mean() == pytest.approx(TASKS[name].optimal_return, abs=margin)
     np.testing.assert_allclose(played["success"], 1, atol=1e-5)
@@ -183,7 +191,7 @@ def test_tasks_are_hashable_and_equal_by_value(name):
 @over_jax_tasks
 def test_scene_is_small_pixels(name):
     env = make(name)
-    state, _ = env.reset(jax.random.key(0))
+    state, _ = jax.jit(env.reset)(jax.random.key(0))
     pixels = env.render(state)
     assert pixels.dtype == np.uint8
     assert pixels.ndim == 3

@@ -51,14 +51,14 @@ def test_one_line_changes_the_single_file_agent(load):
     lines = (EXAMPLES / "cleanrl_ppo.py").read_text().splitlines()
     assert sum("# the one line" in line for line in lines) == 1
     example = load("cleanrl_ppo")
-    settings = {"runs": 1, "steps": 30 * example.ENVS * example.STEPS // 3, "seed": 0}
+    settings = {"runs": 1, "steps": 5 * example.ENVS * example.STEPS, "seed": 0}
     for no_sr in (False, True):
         rows = example.train(argparse.Namespace(no_sr=no_sr, **settings))
-        assert [row["env_steps"] for row in rows] == [10_240, 20_480]
+        assert [row["env_steps"] for row in rows] == [10_240]
         assert all(0 <= row["success"] <= 1 for row in rows)
 
 
-def test_one_line_changes_the_single_file_value_learner(load):
+def test_one_line_changes_the_single_file_value_learner(load, monkeypatch):
     pytest.importorskip(
         "stable_baselines3", reason="needs the extra: pip install 'synthetic-returns[sb3]'"
     )
@@ -66,8 +66,9 @@ def test_one_line_changes_the_single_file_value_learner(load):
     lines = (EXAMPLES / "cleanrl_dqn.py").read_text().splitlines()
     assert sum("# the one line" in line for line in lines) == 1
     example = load("cleanrl_dqn")
+    monkeypatch.setattr(example, "STARTS", 400)  # steps before it learns
     for no_sr in (False, True):
-        args = argparse.Namespace(no_sr=no_sr, runs=1, steps=2_400, seed=0)
+        args = argparse.Namespace(no_sr=no_sr, runs=1, steps=800, seed=0)
         rows = example.train(args, rows=2)
-        assert [row["env_steps"] for row in rows] == [1_200, 2_400]
+        assert [row["env_steps"] for row in rows] == [400, 800]
         assert all(0 <= row["episode_return"] <= 1 for row in rows)

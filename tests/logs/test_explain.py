@@ -19,7 +19,7 @@ from tests.recorded.test_credit import ADVANCE, walks
 EPISODES = walks(60)
 
 
-def explain(folder, data="data.npz", updates=200, **settings: Any):
+def explain(folder, data="data.npz", updates=20, **settings: Any):
     stages: list[str] = []
     credit = Credit(settings.pop("method", ADVANCE), updates=updates)
     page = explain_log(
@@ -36,7 +36,7 @@ def log(tmp_path):
 
 
 def test_a_page_and_the_rewards(log):
-    page, stages = explain(log)
+    page, stages = explain(log, updates=200)
     assert stages == ["looking", "learning", "writing data.npz", "scoring"]
     text = page.read_text()
     assert "was foreseen" in text
@@ -70,8 +70,8 @@ def test_it_goes_on_where_it_was_stopped(log, monkeypatch):
 def test_nothing_is_overwritten_silently(log):
     explain(log)
     with pytest.raises(RunError, match=r"other data, or with other settings: .* --overwrite"):
-        explain(log, updates=100)
-    assert explain(log, updates=100, overwrite=True)[1][0] == "looking"
+        explain(log, updates=10)
+    assert explain(log, updates=10, overwrite=True)[1][0] == "looking"
     (log / "mine").mkdir()
     (log / "mine" / "thesis.txt").write_text("dear")
     with pytest.raises(RunError, match="is not empty and was not made by this command"):
@@ -101,7 +101,7 @@ def test_noise_is_called_nothing(tmp_path):
     for episode in noise:
         episode["rewards"][:-1] = 0
     write_jsonl(tmp_path / "data.jsonl", noise)
-    page, _ = explain(tmp_path, "data.jsonl")
+    page, _ = explain(tmp_path, "data.jsonl", updates=200)
     assert "Nothing was found" in page.read_text()
     lines = (tmp_path / "out" / "rewards" / "data.jsonl").read_text().splitlines()
     assert len(lines) == 60

@@ -14,6 +14,7 @@ import pytest
 from absl import logging as absl_logging
 
 from synthetic_returns.training.checkpoints import CheckpointError, Checkpoints
+from synthetic_returns.utils.several import Several
 
 # Saves states whose every number is the step, as fast as it can, until it is killed.
 SAVE_FOREVER = """
@@ -98,6 +99,26 @@ def test_every_kind_of_leaf_comes_back(checkpoints):
     assert_same(eqx.tree_at(lambda s: s.label, restored, "state"), make_state(1))
     with pytest.raises(AssertionError):  # the comparison above is able to fail
         assert_same(restored, make_state(0))
+
+
+def test_lists_are_as_long_as_they_were_saved(checkpoints):
+    def waiting(number):
+        held = Several([make_state(i) for i in range(number)], lambda: make_state(9))
+        return {"step": 3, "held": held}
+
+    def restored():
+        return checkpoints.restore(waiting(1))[1]["held"].items
+
+    checkpoints.save(1, waiting(12))
+    for number, state in enumerate(restored()):
+        assert_same(eqx.tree_at(lambda s: s.label, state, "state"), make_state(number))
+    assert len(restored()) == 12
+    checkpoints.save(1, {"step": 3})  # as before there was such a list
+    assert restored() == []
+    foreign = Several([make_state(0, width=9)], lambda: make_state(0))
+    checkpoints.save(1, {"step": 3, "held": foreign})
+    with pytest.raises(CheckpointError, match=r"\['held'\].items\[0\].network.* is float32\[9"):
+        restored()
 
 
 def test_what_is_not_a_number_comes_from_the_template(checkpoints):

@@ -79,10 +79,14 @@ def test_files_of_the_first_version_are_still_read(tmp_path):
     assert (without.credit, len(without.terms)) == (None, 0)
 
 
+# The model is updated less often than by default: that takes most of the time.
+LEARNED = tiny("chain", "fast", {"credit.replay.updates_per_episode": 0.5})
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> Path:
     """A run with the episodic learner and three traces."""
-    return train(tiny("chain", "fast"), out=tmp_path_factory.mktemp("runs") / "run").path
+    return train(LEARNED, out=tmp_path_factory.mktemp("runs") / "run").path
 
 
 def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
@@ -96,7 +100,7 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     assert last.events["trigger"].nonzero()[0].tolist() == [7]
     assert last.reward.tolist() == [0.0] * 10 + [1.0]
     # The final trace was made with the model that the checkpoint holds.
-    step, _, credit = load_run(recorded, tiny("chain", "fast"))
+    step, _, credit = load_run(recorded, LEARNED)
     assert step == last.step
     assert isinstance(credit, EpisodeCredit)
     state = credit.state
@@ -115,8 +119,8 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
 
 
 def test_recording_changes_no_result(recorded, tmp_path):
-    unrecorded = train(tiny("chain", "fast", {"reporting.traces": 0}), out=tmp_path / "run").path
-    agents = [load_run(run, tiny("chain", "fast"))[1:] for run in (recorded, unrecorded)]
+    unrecorded = train(LEARNED.changed({"reporting.traces": 0}), out=tmp_path / "run").path
+    agents = [load_run(run, LEARNED)[1:] for run in (recorded, unrecorded)]
     for a, b in zip(*(jax.tree.leaves(agent) for agent in agents), strict=True):
         np.testing.assert_array_equal(a, b)
     assert not (unrecorded / "traces").exists()

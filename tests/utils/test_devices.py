@@ -8,41 +8,40 @@ import pytest
 
 from synthetic_returns.utils.devices import device_mesh
 
+CASES = [("paper", "fused"), ("none", "fused"), ("paper", "local")]
 PROGRAM = """
 import json, os, sys
 os.sched_getaffinity = lambda _: {0, 1, 2, 3}  # devices do not need a core each to be right
 from synthetic_returns.commands.train import configuration
 from synthetic_returns.engines.engine import make_engine
 
-devices, credit, engine = sys.argv[1:]
-config = configuration([
-    *("chain", "--preset", "paper", "--credit", credit, "--engine", engine),
-    *("--engine.devices", devices, "--engine.num-envs", "8", "--agent.lstm-size", "16"),
-    *(("--engine.actors", "0") if engine == "local" else ()),
-])
-engine = make_engine(config, [0])
-for _ in range(4):
-    engine.step()
-print(json.dumps(engine.report()[0]))
+devices, cases = sys.argv[1], json.loads(sys.argv[2])
+for credit, kind in cases:
+    config = configuration([
+        *("chain", "--preset", "paper", "--credit", credit, "--engine", kind),
+        *("--engine.devices", devices, "--engine.num-envs", "8", "--agent.lstm-size", "16"),
+        *(("--engine.actors", "0") if kind == "local" else ()),
+    ])
+    engine = make_engine(config, [0])
+    for _ in range(4):
+        engine.step()
+    print(json.dumps(engine.report()[0]))
 """
 
 
-def report(devices, credit, engine):
-    command = [sys.executable, "-c", PROGRAM, str(devices), credit, engine]
+def reports(devices):
+    command = [sys.executable, "-c", PROGRAM, str(devices), json.dumps(CASES)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout.splitlines()[-1])
+    return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.parametrize(
-    ("credit", "engine"), [("paper", "fused"), ("none", "fused"), ("paper", "local")]
-)
-def test_four_devices_give_the_numbers_of_one(credit, engine):
-    one, four = report(1, credit, engine), report(4, credit, engine)
-    assert one.keys() == four.keys()
-    for name in ("episode_return", "episode_steps", "trigger", "loss/policy", "loss/value",
-                 "loss/credit", "policy/entropy", "policy/ratio_max", "grad_norm"):  # fmt: skip
-        assert four[name] == pytest.approx(one[name], rel=2e-3, abs=1e-5), name
+def test_four_devices_give_the_numbers_of_one():
+    for case, one, four in zip(CASES, reports(1), reports(4), strict=True):
+        assert one.keys() == four.keys()
+        for name in ("episode_return", "episode_steps", "trigger", "loss/policy", "loss/value",
+                     "loss/credit", "policy/entropy", "policy/ratio_max", "grad_norm"):  # fmt: skip
+            assert four[name] == pytest.approx(one[name], rel=2e-3, abs=1e-5), (*case, name)
 
 
 def test_more_devices_than_there_are_is_refused():

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+import equinox as eqx
 import gymnasium
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -101,9 +101,8 @@ def reference(buffer: Any, played: Played, mix: Any) -> dict[tuple[int, int], fl
                 discount=np.ones((1, 1), np.float32),
                 action=np.asarray(action).reshape(1, 1),
             )
-            carry = driver.method.resume(driver.state, jnp.array([time], jnp.int32))
-            credit, _ = driver.method.assign(driver.state, carry, segment)
-            earned = 0.0 if done else float(np.asarray(credit.reward)[0, 0])
+            credit = _credit(driver.method, driver.state, np.array([time], np.int32), vars(segment))
+            earned = 0.0 if done else float(credit[0, 0])
             if done and driver.method.conserves:
                 earned = -advanced
             if row == spoiled:  # the newest observation is kept in its place
@@ -111,6 +110,13 @@ def reference(buffer: Any, played: Played, mix: Any) -> dict[tuple[int, int], fl
             paid[row, env] = mix(float(reward), earned)
             advanced, time = (0.0, 0) if done else (advanced + earned, time + 1)
     return paid
+
+
+@eqx.filter_jit
+def _credit(method: Any, state: Any, time: Any, segment: dict[str, Any]) -> Any:
+    """What a method says of a segment of episodes that have lasted so long, before settlement."""
+    credit, _ = method.assign(state, method.resume(state, time), Segment(**segment))
+    return credit.reward
 
 
 METHODS = {

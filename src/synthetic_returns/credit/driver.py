@@ -62,6 +62,8 @@ class CreditDriver(Generic[Item]):
         memory_mb: float | None = None,
         learn_every: int | None = None,
         recent: int = 0,
+        segment_length: int = 1,
+        example: Callable[[], Item | None] = lambda: None,
         key: Key,
     ):
         """Draws the parameters and reserves the memory.
@@ -79,6 +81,9 @@ class CreditDriver(Generic[Item]):
           learn_every: finished episodes wait until there are so many, and are then learned from
             together, never more than this at once; None learns from whatever has ended.
           recent: how many finished episodes are kept to be looked at.
+          segment_length: transitions of a segment, and
+          example: makes an item like those that ``follow`` will be given: for a snapshot that is
+            read from a file, and holds what waits for the end of episodes.
           key: consumed here.
         """
         check_needs(method, spec)
@@ -119,6 +124,7 @@ class CreditDriver(Generic[Item]):
         self._held: list[Hindsight[Item]] = [
             Hindsight(method.gives, num_envs, spec.num_actions) for _ in range(streams)
         ]
+        self._segment_length, self._example = segment_length, example
         self._carries = [self._start(num_envs) for _ in range(streams)]
 
     @property
@@ -294,6 +300,10 @@ class CreditDriver(Generic[Item]):
         """The running episodes of a stream will not go on; gives the items that waited for them."""
         self.recorders[stream].forget()
         self._carries[stream] = self._start(self._num_envs)
+        return self.give_up(stream)
+
+    def give_up(self, stream: int) -> list[Item]:
+        """Nobody needs the credit of what waits in a stream any longer; gives these items."""
         return self._held[stream].forget()
 
     def freeze(self) -> None:
@@ -318,11 +328,11 @@ class CreditDriver(Generic[Item]):
         }
 
     def snapshot(self, *, running: bool = True) -> dict[str, Any]:
-        """All that changes while learning, as a pytree of fixed shapes.
+        """All that changes while learning, as a pytree of fixed shapes but for what waits.
 
         Args:
-          running: with the running episodes, of a single stream. They are of use only where the
-            environments that they run in are saved too.
+          running: with the running episodes of a single stream, and what waits for their end.
+            They are of use only where the environments that they run in are saved too.
         """
         snapshot: dict[str, Any] = {
             "state": self.state,
@@ -333,8 +343,11 @@ class CreditDriver(Generic[Item]):
             snapshot["buffer"] = self.buffer.snapshot()
         if running:
             (recorder,), (snapshot["carry"],) = self.recorders, self._carries
-            if self._learns:
+            if self._learns or self._in_hindsight:
                 snapshot["running"] = recorder.snapshot()
+            if self._in_hindsight:
+                (held,) = self._held
+                snapshot["held"] = held.snapshot(self._segment_length, self._example)
         return snapshot
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -347,6 +360,8 @@ class CreditDriver(Generic[Item]):
             self.recorders[0].restore(snapshot["running"])
         if "carry" in snapshot:
             self._carries[0] = snapshot["carry"]
+        if "held" in snapshot:
+            self._held[0].restore(snapshot["held"].items)
         self._waiting.clear()
 
     def _settle(self, held: Hindsight[Any], ended: Iterable[Ended]) -> None:

@@ -2,13 +2,15 @@
 
 import collections
 import dataclasses
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.credit.data.recorder import Ended
 from synthetic_returns.credit.method import Assignment, Gives
+from synthetic_returns.utils.several import Several
 
 __all__ = ["Hindsight"]
 
@@ -82,8 +84,29 @@ class Hindsight(Generic[Item]):
             released.append((waiting.item, credit))
         return released
 
+    def snapshot(self, length: int, example: Callable[[], Item | None]) -> Several[dict[str, Any]]:
+        """What waits, with the credit that is known so far, in arrays that will be written to.
+
+        Args:
+          length: transitions of a segment.
+          example: makes an item like those that wait.
+        """
+
+        def one() -> dict[str, Any]:
+            return {"item": example(), "credit": np.zeros((length, *self._shape), np.float32)}
+
+        waiting = [{"item": waiting.item, "credit": waiting.credit} for waiting in self._waiting]
+        return Several(waiting, one)
+
+    def restore(self, waiting: Sequence[dict[str, Any]]) -> None:
+        """Goes on from a snapshot: these wait, in this order."""
+        self._waiting.clear()
+        for one in waiting:
+            self._waiting.append(_Waiting(self._now, one["item"], one["credit"]))
+            self._now += len(one["credit"])
+
     def forget(self) -> list[Item]:
-        """Gives up all that waits: the running episodes will not go on."""
+        """Gives up all that waits."""
         items = [waiting.item for waiting in self._waiting]
         self._waiting.clear()
         return items

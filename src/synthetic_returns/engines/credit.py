@@ -1,6 +1,10 @@
 """The credit of a configuration, at any engine: who gives it, and who can explain it."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
@@ -9,12 +13,18 @@ from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
 from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.engines.shapes import expected_trajectory
+from synthetic_returns.types import Trajectory
 
 __all__ = ["credit_of", "make_driver"]
 
 
 def make_driver(
-    config: Config, seed: int, streams: int = 1, num_envs: int | None = None
+    config: Config,
+    seed: int,
+    streams: int = 1,
+    num_envs: int | None = None,
+    item: Callable[[Trajectory], Any] = lambda trajectory: trajectory,
 ) -> CreditDriver | None:
     """The driver of the credit method, if it gives credit beside the agent.
 
@@ -23,16 +33,24 @@ def make_driver(
       seed: of the run.
       streams: how many actors send unrolls; each has environments of its own.
       num_envs: how many each has; the whole batch unless given.
+      item: what credit is given for, by its trajectory; with a replay, the number of an unroll.
     """
     if not isinstance(config.credit, Assigner):
         return None
+    envs = num_envs or config.engine.num_envs
+
+    def example() -> Any:
+        return 0 if config.replays else item(_zeros(expected_trajectory(config, envs)))
+
     return CreditDriver(
         config.credit,
         EpisodeSpec.of_task(config.task, config.view),
         config.view,
         max_episode_steps=config.task.max_episode_steps,
-        num_envs=num_envs or config.engine.num_envs,
+        num_envs=envs,
         streams=streams,
+        segment_length=config.engine.unroll_length,
+        example=example,
         key=jax.random.fold_in(jax.random.key(seed), 1),
     )
 
@@ -44,3 +62,7 @@ def credit_of(config: Config, agent: Agent, driver: CreditDriver | None) -> Cred
     if isinstance(config.credit, AuxiliaryMethod):
         return AuxiliaryCredit(agent.network, agent.credit, config.credit, config.reward.scale)
     return None
+
+
+def _zeros(shapes: Trajectory) -> Trajectory:
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)

@@ -113,6 +113,9 @@ class Replaying:
         if snapshot is not None:
             self._replay.restore(snapshot["replay"])
             self._new = snapshot["new"]
+        elif self._driver is not None:  # what waits for credit is not there any more
+            for stream in range(len(self._driver.recorders)):
+                self._driver.give_up(stream)
 
 
 def make_replaying(

@@ -37,6 +37,7 @@ class Policy:
     version: int
 
 
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
 class Unroll:
     """What an actor sends: a trajectory, whose it is and what policy it began with.
@@ -82,7 +83,7 @@ class UnrollLearner:
         self._learner = learner = make_learner(config, axis=AXIS if self._mesh else None)
         self._state = learner.init(learner_key)
         self._memories = [_rows(self._state.memory, envs) for _ in range(streams)]
-        self._driver = make_driver(config, seed, streams, envs)
+        self._driver = make_driver(config, seed, streams, envs, lambda played: Unroll(0, 0, played))
         self._replaying = make_replaying(config, seed, self._driver, streams=streams, num_envs=envs)
         self._interrupted = [False] * streams
         self._credited: collections.deque[tuple[Unroll, Assignment | None]] = collections.deque()

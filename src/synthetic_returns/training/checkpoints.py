@@ -14,7 +14,7 @@ import os
 import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.utils.files import RunError, sync_directory, write_atomically
+from synthetic_returns.utils.several import Several
 
 __all__ = ["CheckpointError", "Checkpoints"]
 
@@ -128,7 +129,8 @@ class Checkpoints:
 
         Args:
           template: a state with the structure, shapes and types of the saved one, for instance a
-            freshly initialised one; it is not changed.
+            freshly initialised one; it is not changed. Where it has ``Several``, so many of them
+            are read as were saved: none from a checkpoint that does not know of them.
           step: which checkpoint; the newest by default.
           part: whether the template may be a part of what was saved, and the rest is left alone.
 
@@ -136,9 +138,10 @@ class Checkpoints:
           The step and the state; jax arrays are on the default device.
         """
         step = self._existing_step(step)
-        leaves = _saved_leaves(template)
         manifest = self._read_manifest(step)
         described = manifest["leaves"]
+        template = _resized(template, described)
+        leaves = _saved_leaves(template)
         if part:
             described = {name: x for name, x in described.items() if name in leaves}
         self._check_same_structure(step, leaves, described)
@@ -247,6 +250,21 @@ def _saved_leaves(tree: Any) -> dict[str, Any]:
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
         if isinstance(leaf, kinds)
     }
+
+
+def _resized(template: Any, names: Iterable[str]) -> Any:
+    """The template with ``Several`` of each kind as often as they were saved."""
+
+    def resized(path: tuple[Any, ...], node: Any) -> Any:
+        if not isinstance(node, Several):
+            return node
+        before = f"{_name(path)}.items["
+        found = {x.removeprefix(before).split("]")[0] for x in names if x.startswith(before)}
+        return node.resized(len(found))
+
+    return jax.tree_util.tree_map_with_path(
+        resized, template, is_leaf=lambda node: isinstance(node, Several)
+    )
 
 
 def _name(path: tuple[Any, ...]) -> str:

@@ -27,4 +27,4 @@ def test_fewer_than_15_lines_change():
 def test_solves_the_chain_only_with_synthetic_returns(example):
     with jax.numpy_dtype_promotion("standard"):  # a user's agent need not be strict
         assert example.train(use_sr=True, steps=200_000) > 0.9
-        assert example.train(use_sr=False, steps=200_000) < 0.1
+        assert example.train(use_sr=False, steps=50_000) < 0.1

@@ -32,11 +32,31 @@ def test_frameworks(load, name, library):
     example = load(name)
     train = functools.partial(example.train, network=example.network)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        # Both call the training that add_to_your_agent.py defines, whose own test is of learning.
+        assert 0 <= train(use_sr=True, steps=20_000) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "library"), [("flax_nnx", "flax"), ("dm_haiku", "haiku")])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_frameworks_learn(load, name, library):
+    pytest.importorskip(
+        library, reason="needs the extra: pip install 'synthetic-returns[examples]'"
+    )
+    example = load(name)
+    train = functools.partial(example.train, network=example.network)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         assert train(use_sr=True, steps=200_000) > 0.9
         assert train(use_sr=False, steps=50_000) < 0.1
 
 
 def test_a_value_learner(load):
+    with jax.numpy_dtype_promotion("standard"):
+        assert 0 <= load("q_learning").train(use_sr=True, steps=5_000) <= 1
+
+
+@pytest.mark.slow
+def test_a_value_learner_learns(load):
     example = load("q_learning")
     with jax.numpy_dtype_promotion("standard"):
         assert example.train(use_sr=True, steps=200_000) > 0.8

@@ -62,7 +62,7 @@ def test_save_and_load_round_trip(tmp_path):
         again = loaded.explanation.terms[name]
         np.testing.assert_array_equal(again.values, term.values)
         assert again.with_values(x) == term.with_values(x)  # all but the values
-    assert read_traces(tmp_path, scripted=True) == []
+    assert read_traces(tmp_path, "scripted") == []
 
 
 def test_files_of_the_first_version_are_still_read(tmp_path):
@@ -90,9 +90,9 @@ def recorded(tmp_path_factory) -> Path:
 
 
 def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
-    traces = read_traces(recorded, scripted=True)
+    traces = read_traces(recorded, "scripted")
     assert [trace.step for trace in traces] == [1760, 3440, 5120]
-    newest = read_traces(recorded, scripted=True, newest=2)
+    newest = read_traces(recorded, "scripted", newest=2)
     assert [trace.step for trace in newest] == [3440, 5120]
     last = traces[-1]
     # The scripted policy walks right: start, eight states, the outcome and the end.
@@ -196,7 +196,7 @@ def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):
     config = tiny("key-to-door", "fast", {"credit": NoCredit()})
     agent, _ = untrained(config)
     TraceRecorder(config.task).record(tmp_path, 0, 0, agent, None)
-    (trace,) = read_traces(tmp_path, scripted=True)
+    (trace,) = read_traces(tmp_path, "scripted")
     assert (trace.explanation.credit, len(trace.explanation.terms)) == (None, 0)
     # The scripted policy opens the door, and so ends the episode, after two steps in front of it.
     assert len(trace.reward) == 15 + 60 + 2 + 1

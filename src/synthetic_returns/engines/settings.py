@@ -95,14 +95,14 @@ class ClusterSettings(EngineSettings):
     actors: int = 1
     """Actor processes, each with environments of its own."""
     actor_envs: int = 0
-    """Environments of each actor. An update takes unrolls of as many different actors as make up
-    num_envs; unless given, that is at most half of them, so that none has to be waited for."""
+    """Environments of each actor. An update takes unrolls from as many different actors as make up
+    num_envs. By default this is at most half of the actors, so that no update waits for a slow one."""
     max_lag: int = 20
-    """Updates between the beginning of an unroll and learning from it, at most: no more unrolls are
-    under way than so many updates take, and what is older is not learned from."""
+    """The most updates between the beginning of an unroll and learning from it. Actors start no more
+    unrolls than these updates can use, and older ones are discarded."""
     address: str | None = None
-    """The Ray cluster to use, auto for the one that this machine belongs to; one is started here
-    unless given."""
+    """The Ray cluster to use, or auto for the one that this machine belongs to; by default a new
+    one is started on this machine."""
     stagger: bool = True
     """Begin the environments at evenly spread points of their first episode, if they are written in
     JAX."""

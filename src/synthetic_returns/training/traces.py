@@ -1,15 +1,17 @@
 """Traces: example episodes with what the credit method says about every step of them.
 
-At evenly spaced points of training, two episodes are written into a run: the best of eight that
-the agent plays (``traces/<step>.npz``) and one of the scripted policy
-(``traces/<step>-scripted.npz``), which passes the decisive states even while the agent does not
-find them yet. Nothing random is shared with training: recording changes no result.
+At evenly spaced points of training, three episodes are written into a run: the best of eight that
+the agent plays (``traces/<step>.npz``), one of middling outcome that it plays with random actions
+in between (``traces/<step>-exploring.npz``), so that there is something that it does wrong, and
+one of the scripted policy (``traces/<step>-scripted.npz``), which passes the decisive states even
+while the agent does not find them yet. Each comes with the mean credit of random play at the same
+steps. Nothing random is shared with training: recording changes no result.
 """
 
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -22,17 +24,22 @@ from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.model import Credit, Played, explain
+from synthetic_returns.credit.reference import reference_credit
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.spec import TaskSpec
+from synthetic_returns.nn.exploring import ExploringNetwork
 from synthetic_returns.types import Key, TimeStep, Trajectory
 
-__all__ = ["Trace", "TraceRecorder", "drift", "read_traces", "trace_points"]
+__all__ = ["Player", "Trace", "TraceRecorder", "drift", "read_traces", "trace_points"]
 
 SEED_OFFSET = 20_000  # apart from the seeds of training and of evaluation
-EPISODES = 8  # that the agent plays for one trace
+EPISODES = 8  # that the agent plays for one trace, and again while it explores
+EPSILON = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # shares of random actions while it explores
+RANDOM = 24  # episodes of random play that credit is compared with
+_COLUMNS = EPISODES + len(EPSILON) + RANDOM
 
-AGENT = ""
-SCRIPTED = "-scripted"
+Player = Literal["agent", "exploring", "scripted"]
+SUFFIXES: dict[Player, str] = {"agent": "", "exploring": "-exploring", "scripted": "-scripted"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +53,8 @@ class Trace:
       explanation: what the credit method said about each state, in numpy arrays; what is about
         leaving the last one is NaN.
       events: what happened in each step, by name.
+      reference: the mean credit of random play at each step, which pictures compare the credit
+        with; None if it is not known.
     """
 
     step: int
@@ -53,6 +62,7 @@ class Trace:
     reward: np.ndarray
     explanation: Explanation
     events: dict[str, np.ndarray]
+    reference: np.ndarray | None = None
 
     def save(self, path: Path) -> None:
         """Writes one ``.npz`` file."""
@@ -60,6 +70,8 @@ class Trace:
         arrays = {"step": self.step, "observation": self.observation, "reward": self.reward}
         arrays |= {f"events/{name}": x for name, x in self.events.items()}
         arrays |= {f"terms/{name}": term.values for name, term in terms.items()}
+        if self.reference is not None:
+            arrays["reference"] = self.reference
         header = {
             "credit": self.explanation.credit,
             "terms": [{"name": name} | _words(term) for name, term in terms.items()],
@@ -82,6 +94,7 @@ class Trace:
                 for name, x in arrays.items()
                 if name.startswith("events/")
             },
+            reference=arrays.get("reference"),
         )
 
 
@@ -123,16 +136,16 @@ def trace_points(steps: int, traces: int) -> list[int]:
 
 
 def read_traces(
-    run: str | Path, *, scripted: bool = False, newest: int | None = None
+    run: str | Path, player: Player = "agent", *, newest: int | None = None
 ) -> list[Trace]:
     """The traces of a run, in the order of training.
 
     Args:
       run: the run directory.
-      scripted: of the scripted policy instead of the agent.
-      newest: so many of them only, the last ones; all unless given.
+      player: who plays: the agent, the agent while it explores, or the scripted policy.
+      newest: how many of the last ones to read; None reads all.
     """
-    suffix = SCRIPTED if scripted else AGENT
+    suffix = SUFFIXES[player]
     found = Path(run, "traces").glob("*.npz")
     steps = sorted(int(path.stem) for path in found if path.stem.isdigit())
     paths = [Path(run, "traces", f"{step}{suffix}.npz") for step in steps]
@@ -156,6 +169,10 @@ def drift(before: Trace, after: Trace) -> float:
     return change / size if size > 1e-12 else float("nan")
 
 
+# What random play earns at each step, and the episodes with their explanations.
+_Recorded = tuple[Array | None, dict[Player, tuple[TimeStep, Explanation]]]
+
+
 class TraceRecorder:
     """Plays and explains the example episodes of one task."""
 
@@ -177,27 +194,43 @@ class TraceRecorder:
         """
         key = jax.random.key(SEED_OFFSET + seed)
         record = self._record if isinstance(self._task, Environment) else self._record_on_host
-        for suffix, episode in record(agent, credit, key).items():
-            _cut(step, *episode).save(run / "traces" / f"{step}{suffix}.npz")
+        reference, episodes = record(agent, credit, key)
+        for player, (timestep, explanation) in episodes.items():
+            trace = _cut(step, timestep, explanation, reference)
+            trace.save(run / "traces" / f"{step}{SUFFIXES[player]}.npz")
 
-    def _record_on_host(self, agent: Agent, credit: Credit | None, key: Key):
-        """The same for environments that cannot be compiled; nobody has scripted these."""
+    def _record_on_host(self, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
+        """The same for environments that cannot be compiled: slow, so only what is needed."""
         played = _best(play_episodes(self._task, agent.network, EPISODES, key))
-        return {AGENT: (played.timestep, self._explain(credit, played))}
+        return None, {"agent": (played.timestep, self._explain(credit, played))}
 
-    def _play_and_explain(self, agent: Agent, credit: Credit | None, key: Key):
+    def _play_and_explain(self, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
         """The longest possible episode of each player, with its explanation."""
         env: Any = self._task
-        explained = _play(env, agent, key)
-        episodes = {AGENT: (explained.timestep, explain(credit, explained))}
+        played = _play(env, agent, key)
+        own, exploring, random = (
+            _columns(played, columns)
+            for columns in np.split(np.arange(_COLUMNS), [EPISODES, 2 * EPISODES])
+        )
+        # Explained together: compiled once.
+        shown = jax.tree.map(
+            lambda *x: jnp.concatenate(x, axis=1), _best(own), _middling(exploring), random
+        )
+        explanation = explain(credit, shown)
+        episodes: dict[Player, tuple[TimeStep, Explanation]] = {
+            "agent": _columns((shown.timestep, explanation), np.array([0])),
+            "exploring": _columns((shown.timestep, explanation), np.array([1])),
+        }
+        at_random = _columns(explanation, np.arange(2, 2 + RANDOM))
+        reference = reference_credit(at_random, random.timestep.last)
         if env.has_script:
             timestep, action = _play_script(env, key)
             explanation = Explanation()
             if credit:
                 log_pi, value = _opinion(agent, timestep)
                 explanation = credit.explain(Played(timestep, action, log_pi, value))
-            episodes[SCRIPTED] = (timestep, explanation)
-        return episodes
+            episodes["scripted"] = (timestep, explanation)
+        return reference, episodes
 
 
 def _opinion(
@@ -213,21 +246,43 @@ def _opinion(
 
 
 def _play(env: Environment, agent: Agent, key: Key) -> Trajectory:
-    """The best of a few episodes: one in which nothing happens would show nothing."""
+    """Episodes of the agent, of the agent while it explores, and of random play, side by side."""
     vector = VectorEnvironment(env, contributions=env.has_contributions)
-    start = actor.start(vector, agent.network, EPISODES, key)
-    _, trajectory = actor.unroll(vector, agent.network, start, env.max_episode_steps)
-    return _best(trajectory)
+    epsilon = jnp.array([0.0] * EPISODES + [*EPSILON] + [1.0] * RANDOM)
+    network = ExploringNetwork(agent.network, epsilon)
+    own = actor.start(vector, network, EPISODES, key)
+    others = actor.start(vector, network, _COLUMNS - EPISODES, jax.random.fold_in(key, 1))
+    start = jax.tree.map(lambda *rows: jnp.concatenate(rows), own, others)
+    _, trajectory = actor.unroll(vector, network, start, env.max_episode_steps)
+    return dataclasses.replace(trajectory, core=None)
+
+
+def _columns(batch: Any, columns: np.ndarray) -> Any:
+    """Some episodes of arrays ``[T, B, ...]``."""
+    return jax.tree.map(lambda x: x[:, columns], batch)
 
 
 def _best(played: Trajectory) -> Trajectory:
-    """The column whose first episode has the largest return."""
-    timestep = played.timestep
+    """The episode with the largest return: one in which nothing happens would show nothing."""
+    return _column(played, jnp.argmax(_returns(played.timestep)))
+
+
+def _middling(played: Trajectory) -> Trajectory:
+    """The episode whose return is nearest to halfway between the smallest and the largest."""
+    returns = _returns(played.timestep)
+    halfway = (jnp.min(returns) + jnp.max(returns)) / 2
+    return _column(played, jnp.argmin(jnp.abs(returns - halfway)))
+
+
+def _returns(timestep: TimeStep) -> Float[Array, "batch"]:
+    """Of the first episode of each column."""
     ended = jnp.cumsum(timestep.last, axis=0) > 0
-    reward = jnp.where(ended & ~timestep.last, 0, timestep.reward)  # of the first episode
-    best = jnp.argmax(jnp.sum(reward, axis=0))
+    return jnp.sum(jnp.where(ended & ~timestep.last, 0, timestep.reward), axis=0)
+
+
+def _column(played: Trajectory, index: Int[Array, ""]) -> Trajectory:
     columns = dataclasses.replace(played, core=None)
-    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, best, 1, axis=1), columns)
+    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, index, 1, axis=1), columns)
 
 
 def _play_script(env: Environment, key: Key) -> tuple[TimeStep, Int[Array, "time 1"]]:
@@ -244,7 +299,7 @@ def _play_script(env: Environment, key: Key) -> tuple[TimeStep, Int[Array, "time
     return timestep, action
 
 
-def _cut(step: int, timestep: TimeStep, explanation: Explanation) -> Trace:
+def _cut(step: int, timestep: TimeStep, explanation: Explanation, reference: Array | None) -> Trace:
     """The first episode of what was played."""
     last = int(np.flatnonzero(np.asarray(timestep.last)[:, 0])[0])
     steps = slice(0, last + 1)
@@ -254,4 +309,5 @@ def _cut(step: int, timestep: TimeStep, explanation: Explanation) -> Trace:
         reward=np.asarray(timestep.reward)[steps, 0],
         explanation=explanation.episode(0).cut(last + 1),
         events={name: np.asarray(x)[steps, 0] for name, x in timestep.events.items()},
+        reference=None if reference is None else np.asarray(reference)[steps],
     )

@@ -49,10 +49,10 @@ def train(
 
     Args:
       config: what to do, for instance a preset.
-      out: the run directory; the next free one under ``runs/`` unless given.
-      resume: go on with the run in ``out`` if there is one.
+      out: the run directory; by default the next free one under ``runs/``.
+      resume: continue the run in ``out``, if there is one.
       progress: called after every row of metrics with the step and the row.
-      log: who is told beside TensorBoard: ``"wandb"``, ``"mlflow"``.
+      log: loggers beside TensorBoard: ``"wandb"``, ``"mlflow"``.
     """
     return train_seeds([config], [out], resume=resume, progress=progress, log=log)[0]
 

@@ -84,7 +84,9 @@ def draw(results: Results, out: Path) -> list[Path]:
             top=1.0,
         )  # fmt: skip
         door.legend(loc="best")
-        _shade(draw_traces(below, outcomes["episodic"][0]), outcomes["episodic"][0])
+        _shade(
+            draw_traces(below, outcomes["episodic"][0].example_traces()), outcomes["episodic"][0]
+        )
         figures.append(save(figure, out / "key-to-door.png"))
     variants = [e for e in VARIANTS if e.name in results]
     if variants:

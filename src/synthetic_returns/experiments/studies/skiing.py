@@ -56,7 +56,7 @@ def draw(results: Results, out: Path) -> list[Path]:
     gates.set_xlabel("frames (million)")
     gates.set_ylim(0, 20.5)
     if "episodic" in outcomes:
-        _leave_out_first_state(draw_traces(below, outcomes["episodic"][0]))
+        _leave_out_first_state(draw_traces(below, outcomes["episodic"][0].example_traces()))
     return [save(figure, out / "skiing.png")]
 
 

@@ -49,12 +49,12 @@ def test_points_are_evenly_spaced_and_end_with_training():
 def test_save_and_load_round_trip(tmp_path):
     x = np.arange(4.0)
     explanation = Explanation(one_of_each_kind(4), "choice")
-    trace = Trace(12, np.ones((4, 2)), x, explanation, {"key": x > 2})
+    trace = Trace(12, np.ones((4, 2)), x, explanation, {"key": x > 2}, reference=x / 2)
     trace.save(tmp_path / "traces" / "12.npz")
     (loaded,) = read_traces(tmp_path)
     assert loaded.step == 12
     assert loaded.events.keys() == {"key"}
-    for name in ("observation", "reward"):
+    for name in ("observation", "reward", "reference"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(trace, name))
     assert loaded.explanation.credit == "choice"
     assert list(loaded.explanation.terms) == list(explanation.terms)
@@ -116,6 +116,16 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     b = state.model.predict(jnp.asarray(last.observation)[:, None], valid, state.gate_scale).b
     # In units of reward: standardised, it is what the model says.
     assert_close(state.standardised(jnp.asarray(terms["b"])[:, None], valid)[:-1], b[:-1])
+
+
+def test_an_episode_with_random_actions_and_what_random_play_earns_are_recorded(recorded):
+    traces = [read_traces(recorded, player) for player in ("agent", "exploring", "scripted")]
+    assert [[trace.step for trace in of_one] for of_one in traces] == [[1760, 3440, 5120]] * 3
+    for one in zip(*traces, strict=True):
+        references = [trace.reference for trace in one]
+        assert all(len(x) == len(t.reward) for x, t in zip(references, one, strict=True))
+        np.testing.assert_array_equal(references[0], references[2])
+        assert np.any(references[0])
 
 
 def test_recording_changes_no_result(recorded, tmp_path):

@@ -96,10 +96,10 @@ class ClusterSettings(EngineSettings):
     """Actor processes, each with environments of its own."""
     actor_envs: int = 0
     """Environments of each actor. An update takes unrolls from as many different actors as make up
-    num_envs. By default this is at most half of the actors, so that no update waits for a slow one."""
+    num_envs. By default that is at most half of the actors, so that no update waits for one."""
     max_lag: int = 20
-    """The most updates between the beginning of an unroll and learning from it. Actors start no more
-    unrolls than these updates can use, and older ones are discarded."""
+    """The most updates between the beginning of an unroll and learning from it. Actors start no
+    more unrolls than these updates can use, and older ones are discarded."""
     address: str | None = None
     """The Ray cluster to use, or auto for the one that this machine belongs to; by default a new
     one is started on this machine."""

@@ -1,11 +1,14 @@
 """What one run of an experiment came to, read from its run directory."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from synthetic_returns.envs.registry import find_task
+from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.experiments.experiment import Arm, Experiment
 from synthetic_returns.experiments.solving import Solving, find_solving, smooth
 from synthetic_returns.training.runs import Run
@@ -35,6 +38,11 @@ class Outcome:
         return cls(
             experiment, arm, seed, run.path, run.config, run.read_metrics(), run.summary()
         )  # fmt: skip
+
+    @property
+    def event_marks(self) -> Mapping[str, EventMark]:
+        """How the events of the task are marked in figures."""
+        return find_task(self.experiment.task).environment.event_marks
 
     @property
     def steps(self) -> np.ndarray:

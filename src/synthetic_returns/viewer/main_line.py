@@ -62,7 +62,7 @@ def main_line(recording: Recording) -> MainLine:
         label=label,
         values=np.nan_to_num(np.asarray(values, np.float64)),
         marks=marks,
-        styles=event_styles(marks),
+        styles=event_styles(marks, recording.event_marks),
         spans=[(name, start, end) for (name, start), end in zip(reached, ends, strict=True)],
     )
 

@@ -42,7 +42,9 @@ def credit_of_events(recordings: Sequence[Recording]) -> dict[str, float]:
 
 
 def difference_in_words(means: dict[str, float]) -> str:
-    """What the best event earns more than the worst, or than any other step; "" if it is unknown.
+    """How much more the best event earns than the worst, or than any other step.
+
+    It is empty if there is nothing to compare.
 
     Args:
       means: the mean credit of each event, from ``credit_of_events``.
@@ -52,7 +54,10 @@ def difference_in_words(means: dict[str, float]) -> str:
         return ""
     best = events[0]
     worst = events[-1] if len(events) > 1 else OTHER_STEPS
-    return f"{_named(best)} earns {means[best] - means[worst]:.2f} more than {_named(worst)}"
+    difference = f"{means[best] - means[worst]:.2f}"
+    if float(difference) == 0:
+        return "no event earns more than another yet"
+    return f"{_named(best)} earns {difference} more than {_named(worst)}"
 
 
 def credit_in_words(recordings: Sequence[Recording]) -> str:
@@ -75,7 +80,9 @@ def credit_in_words(recordings: Sequence[Recording]) -> str:
 
 
 def _named(event: str) -> str:
-    return event.replace("_", " ") if event == OTHER_STEPS else f"a {event.replace('_', ' ')}"
+    if event == OTHER_STEPS:
+        return event
+    return f"{'an' if event[0] in 'aeiou' else 'a'} {event.replace('_', ' ')}"
 
 
 def _signed(value: float) -> str:

@@ -1,10 +1,12 @@
 """The credit over example episodes, with what happened in them."""
 
-from collections.abc import Collection, Sequence
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
+from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.training.traces import Trace
 from synthetic_returns.viewer.event_style import marked_steps
 from synthetic_returns.viewer.main_line import main_line
@@ -13,13 +15,19 @@ from synthetic_returns.viewer.recording import Recording
 
 __all__ = ["draw_trace", "draw_traces", "rare_events", "shade_phases"]
 
+Marks = Mapping[str, EventMark]
 MARKERS = {"diamond": "D", "circle": "o", "square": "s", "triangle": "^", "cross": "x", "star": "*"}
 RARE = 3  # events that happen up to so often get a line from top to bottom
 PHASES = ("#dbe9f9", "#fbe3ea", "#fdf3cf")  # blue, pink and yellow, as in the paper
 
 
 def draw_trace(
-    ax: Axes, trace: Trace, title: str = "", rare: Collection[str] | None = None
+    ax: Axes,
+    trace: Trace,
+    title: str = "",
+    *,
+    marks: Marks | None = None,
+    rare: Collection[str] | None = None,
 ) -> None:
     """Draws the credit over one episode; markers and dotted lines are events.
 
@@ -27,10 +35,11 @@ def draw_trace(
       ax: where to.
       trace: the episode.
       title: of the panel.
+      marks: how events are marked, by name.
       rare: the events that get a line from top to bottom; by default those that happen up to
         three times.
     """
-    line = main_line(Recording.from_trace(trace))
+    line = main_line(_recording(trace, marks))
     rare = rare_events([trace]) if rare is None else rare
     ax.plot(line.values, color="#333333", linewidth=1)
     for event, steps in line.marks.items():
@@ -56,29 +65,35 @@ def rare_events(traces: Sequence[Trace]) -> set[str]:
 
 
 def draw_traces(
-    figure: FigureBase, traces: Sequence[Trace], *, stacked: bool = False
+    figure: FigureBase,
+    traces: Sequence[Trace],
+    *,
+    marks: Marks | None = None,
+    stacked: bool = False,
 ) -> list[Axes]:
     """Draws three example episodes on one scale: early in training, in the middle of it, late.
 
     Args:
       figure: where to.
       traces: the episodes.
-      stacked: one above the other, instead of side by side.
+      marks: how events are marked, by name.
+      stacked: one above the other, with what the events earn, instead of side by side.
     """
     grid = (3, 1) if stacked else (1, 3)
     axes = list(figure.subplots(*grid, sharex=stacked, sharey=True))
     rare = rare_events(traces)
     for ax, trace, when in zip(axes, traces, ("early", "learning", "late"), strict=False):
-        title = f"{when}: {trace.step / 1e6:.2f} M steps, return {trace.reward.sum():g}"
-        means = credit_of_events([Recording.from_trace(trace)])
-        if stacked and (difference := difference_in_words(means)):
-            title += f"; {difference}"
-        draw_trace(ax, trace, title, rare)
+        result = f"return {trace.reward.sum():g}"
+        if stacked:
+            result = difference_in_words(credit_of_events([_recording(trace)])) or result
+        title = f"{when}, {trace.step / 1e6:.2f} M steps: {result}"
+        draw_trace(ax, trace, title, marks=marks, rare=rare)
+        ax.title.set_fontsize("medium")
         if stacked:
             ax.set_ylabel("")
         ax.label_outer()
     if stacked:
-        figure.supylabel(main_line(Recording.from_trace(traces[-1])).label, fontsize="medium")
+        figure.supylabel(main_line(_recording(traces[-1])).label, fontsize="medium")
     labels = {
         label: handle
         for ax in axes
@@ -86,6 +101,10 @@ def draw_traces(
     }
     figure.legend(list(labels.values()), list(labels), loc="outside lower center", ncols=4)
     return axes
+
+
+def _recording(trace: Trace, marks: Marks | None = None) -> Recording:
+    return dataclasses.replace(Recording.from_trace(trace), event_marks=marks or {})
 
 
 def shade_phases(ax: Axes, lengths: Sequence[int]) -> None:

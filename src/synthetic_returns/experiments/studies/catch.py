@@ -78,7 +78,8 @@ def _draw_catch(results: Results, path: Path) -> Path:
     above.axes[-1].legend(loc="best")
     # An agent that catches every ball would not show what a miss costs.
     example = results[CATCH_DELAYED_20.name]["episodic"][0]
-    draw_traces(below, example.example_traces("exploring") or example.example_traces())
+    traces = example.example_traces("exploring") or example.example_traces()
+    draw_traces(below, traces, marks=example.event_marks)
     return save(figure, path)
 
 

@@ -23,14 +23,15 @@ def draw(results: Results, out: Path) -> list[Path]:
     run = credited_run(outcomes)
     balls = run.config["task"]["runs"]
     figure = new_figure(4.4)
-    left, right = figure.subfigures(1, 2, width_ratios=(2, 3), squeeze=False)[0]
+    left, right = figure.subfigures(1, 2, width_ratios=(1, 2), squeeze=False)[0]
     curves = left.subplots()
     draw_curves(
         curves, outcomes, "catch", label=f"balls caught, of {balls}",
-        title="Delayed Catch: all rewards at the end", solved=DEMO.solved * balls, top=float(balls),
+        title="Catch, paid at the end", solved=DEMO.solved * balls, top=float(balls),
     )  # fmt: skip
     curves.legend(loc="center right")
-    draw_traces(right, run.example_traces("exploring") or run.example_traces(), stacked=True)
+    traces = run.example_traces("exploring") or run.example_traces()
+    draw_traces(right, traces, marks=run.event_marks, stacked=True)
     return [save(figure, out / FIGURE)]
 
 

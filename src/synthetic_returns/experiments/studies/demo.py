@@ -13,7 +13,13 @@ from synthetic_returns.training.runs import default_run_path
 
 __all__ = ["DEMO", "STUDY", "credited_run", "demo_folder"]
 
-DEMO = dataclasses.replace(CATCH_DELAYED_20, name="demo", steps=400_000, seeds=1, bars=())
+ARMS = tuple(
+    dataclasses.replace(arm, label="without" if arm.name == "none" else "with synthetic returns")
+    for arm in CATCH_DELAYED_20.arms
+)
+DEMO = dataclasses.replace(
+    CATCH_DELAYED_20, name="demo", steps=400_000, seeds=1, bars=(), arms=ARMS
+)
 FIGURE = "demo.png"
 
 
@@ -29,9 +35,11 @@ def draw(results: Results, out: Path) -> list[Path]:
         curves, outcomes, "catch", label=f"balls caught, of {balls}",
         title="Catch, paid at the end", solved=DEMO.solved * balls, top=float(balls),
     )  # fmt: skip
-    curves.legend(loc="center right")
+    curves.set_yticks(range(0, balls + 1, 5))
+    left.legend(loc="outside lower center", ncols=2, handlelength=1.2, columnspacing=1)
     traces = run.example_traces("exploring") or run.example_traces()
-    draw_traces(right, traces, marks=run.event_marks, stacked=True)
+    *_, lowest = draw_traces(right, traces, marks=run.event_marks, stacked=True)
+    lowest.set_xlabel("step of an episode, with random actions in between")
     return [save(figure, out / FIGURE)]
 
 

@@ -153,11 +153,11 @@ def test_all_episodes_share_one_scale_and_a_sentence_says_what_credit_means(brow
     page = write_view(tmp_path / "view.html", [made_up(), small])
     with Visit(browser, page) as visit:
         chart = visit.tab.locator("#charts svg[aria-label^='Credit']")
-        first = chart.locator("text").all_inner_texts()
+        first = chart.locator("text").all_text_contents()
         assert "1.5" in first
         assert "\N{MINUS SIGN}0.25" in first
         visit.tab.keyboard.press("n")
-        assert chart.locator("text").all_inner_texts() == first
+        assert chart.locator("text").all_text_contents() == first
         assert "random play" in visit.tab.inner_text("#episodes li:nth-child(2)")
         assert "a key earns" in visit.tab.inner_text("#meaning")
         assert visit.said == []

@@ -85,7 +85,7 @@ def record_run(
 def _player(epsilon: float) -> str:
     if epsilon == 0:
         return "the agent"
-    return "random play" if epsilon == 1 else f"{epsilon:.0%} random actions"
+    return "random play" if epsilon == 1 else f"{epsilon:.0%} random"
 
 
 def write_run_view(recorded: RecordedRun, out: Path) -> Path:

@@ -55,8 +55,8 @@ class FusedSettings(EngineSettings):
     name: ClassVar[str] = "fused"
 
     updates_per_call: int = 1
-    """Unrolls and updates in one compiled call: more saves dispatching on an accelerator; on CPU
-    loops around convolutions are slow. Not with credit that is learned between updates."""
+    """Unrolls and updates in one compiled call. More than one saves dispatch on an accelerator, and
+    is slow with convolutions on CPU. Credit that is learned between updates needs 1."""
     stagger: bool = True
     """Begin the environments at evenly spread points of their first episode."""
 
@@ -72,10 +72,10 @@ class LocalSettings(EngineSettings):
     name: ClassVar[str] = "local"
 
     actors: int = 1
-    """Actor threads, each with environments of its own. 0 acts and learns in turns, and
-    repeatably."""
+    """Actor threads, each with environments of its own. 0 acts and learns in turns, which is
+    repeatable."""
     queue_size: int = 1
-    """Unrolls that wait for the learner at most; more let actors run further ahead."""
+    """The most unrolls that wait for the learner; with more, actors run further ahead."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,7 +17,8 @@ from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
 from synthetic_returns.training.loading import load_run
-from synthetic_returns.training.traces import Trace, TraceRecorder, read_traces, trace_points
+from synthetic_returns.training.trace_recorder import TraceRecorder
+from synthetic_returns.training.traces import Trace, read_traces, trace_points
 from synthetic_returns.training.trainer import train
 from synthetic_returns.viewer.playing import play, record
 from synthetic_returns.viewer.shown_terms import line_charts

@@ -52,6 +52,14 @@ def test_what_each_event_earns_and_the_difference_that_matters():
     assert said.endswith("In these episodes a catch earns 1.47 more than a miss.")
 
 
+def test_the_truth_is_told_where_the_task_knows_it():
+    truth = np.where(np.isin(np.arange(11), [3]), 1.0, 0.0)
+    assert credit_in_words([landings([3], [6], truth=truth)]).endswith(
+        "a catch earns 1.00 more than a miss; the true difference is 1.00."
+    )
+    assert "true" not in credit_in_words([landings([3], [6])])
+
+
 def test_where_there_is_little_to_say():
     assert "a catch earns 0.10 more than any other step" in credit_in_words([landings([3], [])])
     flat = landings([3], [6], terms={"c": np.zeros(11)})

@@ -17,7 +17,8 @@ from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loggers.base import check_loggers, make_logger
 from synthetic_returns.training.runs import Run, RunError, default_run_path
 from synthetic_returns.training.trace_log import show_traces
-from synthetic_returns.training.traces import TraceRecorder, trace_points
+from synthetic_returns.training.trace_recorder import TraceRecorder
+from synthetic_returns.training.traces import trace_points
 from synthetic_returns.utils.settings import dotted
 
 __all__ = [

@@ -1,6 +1,6 @@
 """What the credit on a page means, in a sentence with the numbers that matter."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -24,21 +24,28 @@ def credit_of_events(recordings: Sequence[Recording]) -> dict[str, float]:
     The first and the last state are left out: nothing leads to the one, and the other earns
     nothing.
     """
+    means = _means(recordings, lambda one: credit_on_arrival(one.explanation, one.reference))
+    return dict(sorted(means.items(), key=lambda item: -item[1]))
+
+
+def _means(
+    recordings: Sequence[Recording], series: Callable[[Recording], np.ndarray | None]
+) -> dict[str, float]:
+    """The mean of one number for each state, on the steps of each event and on all others."""
     found: dict[str, list[float]] = {}
     for recording in recordings:
-        credit = credit_on_arrival(recording.explanation, recording.reference)
-        if credit is None:
+        values = series(recording)
+        if values is None:
             continue
         inner = np.zeros(len(recording), bool)
-        inner[1:-1] = np.isfinite(credit[1:-1])
+        inner[1:-1] = np.isfinite(values[1:-1])
         for event, steps in marked_steps(recording.events).items():
             here = np.zeros(len(recording), bool)
             here[steps] = True
-            found.setdefault(event, []).extend(credit[here & inner])
+            found.setdefault(event, []).extend(values[here & inner])
             inner &= ~here
-        found.setdefault(OTHER_STEPS, []).extend(credit[inner])
-    means = {event: float(np.mean(values)) for event, values in found.items() if values}
-    return dict(sorted(means.items(), key=lambda item: -item[1]))
+        found.setdefault(OTHER_STEPS, []).extend(values[inner])
+    return {event: float(np.mean(values)) for event, values in found.items() if values}
 
 
 def difference_in_words(means: dict[str, float]) -> str:
@@ -49,15 +56,22 @@ def difference_in_words(means: dict[str, float]) -> str:
     Args:
       means: the mean credit of each event, from ``credit_of_events``.
     """
-    events = [event for event in means if event != OTHER_STEPS]
-    if not events or len(means) < 2:
+    compared = _extremes(means)
+    if compared is None:
         return ""
-    best = events[0]
-    worst = events[-1] if len(events) > 1 else OTHER_STEPS
+    best, worst = compared
     difference = f"{means[best] - means[worst]:.2f}"
     if float(difference) == 0:
         return "no event earns more than another yet"
     return f"{_named(best)} earns {difference} more than {_named(worst)}"
+
+
+def _extremes(means: dict[str, float]) -> tuple[str, str] | None:
+    """The event that earns most, and the one that earns least or, with one event, other steps."""
+    events = [event for event in means if event != OTHER_STEPS]
+    if not events or len(means) < 2:
+        return None
+    return events[0], events[-1] if len(events) > 1 else OTHER_STEPS
 
 
 def credit_in_words(recordings: Sequence[Recording]) -> str:
@@ -76,6 +90,9 @@ def credit_in_words(recordings: Sequence[Recording]) -> str:
     if difference := difference_in_words(means):
         each = ", ".join(f"{_named(event)} {_signed(mean)}" for event, mean in means.items())
         sentence += f": {each}. In these episodes {difference}"
+        truth, compared = _means(recordings, lambda one: one.truth), _extremes(means)
+        if compared and set(compared) <= set(truth):
+            sentence += f"; the true difference is {truth[compared[0]] - truth[compared[1]]:.2f}"
     return f"{sentence}."
 
 

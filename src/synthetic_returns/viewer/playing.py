@@ -185,6 +185,7 @@ def _record(
         phases=task.phases,
         place=place_in_bars(task, cut(timestep.observation)),
         reference=None if reference is None else reference[:states_of_it],
+        truth=None if timestep.contribution is None else cut(timestep.contribution),
     )
 
 

@@ -33,6 +33,7 @@ class Recording:
       place: which of a few states each is, for tasks that can show them all; see ``StateBars``.
       reference: the mean credit of random play at each step; pictures show how far the credit
         differs from it.
+      truth: what arriving in each state truly contributes to later rewards, where the task knows.
       player: who played, for people, such as "the agent" or "random play".
     """
 
@@ -45,6 +46,7 @@ class Recording:
     phases: tuple[tuple[str, int], ...] = ()
     place: np.ndarray | None = None
     reference: np.ndarray | None = None
+    truth: np.ndarray | None = None
     player: str = ""
 
     def __post_init__(self) -> None:
@@ -54,7 +56,7 @@ class Recording:
                 "of the episode, the first included."
             )
         states = len(self.reward)
-        series = {"place": self.place, "reference": self.reference} | {
+        series = {name: getattr(self, name) for name in ("place", "reference", "truth")} | {
             f"events[{name!r}]": x for name, x in self.events.items()
         }
         for name, values in series.items():
@@ -123,6 +125,7 @@ class Recording:
             event_marks=task.event_marks if task else {},
             phases=task.phases if task else (),
             reference=trace.reference,
+            truth=trace.truth,
         )
 
     @classmethod

@@ -159,8 +159,8 @@ class Run:
         rows = {name: html.escape(value) for name, value in rows.items()}
         if (self.path / _METRICS).exists():
             metrics = self.read_metrics()
-            curve = {name: metrics[name] for name in ("env_steps", "episode_return")}
-            rows["return, over the steps of training"] = line_svg(*curve.values(), "return")
+            steps, returns = metrics["env_steps"], metrics["episode_return"]
+            rows["return, over the steps of training"] = line_svg(steps, returns, "return")
         return facts_table(rows)
 
     def close(self) -> None:

@@ -1,6 +1,5 @@
 """Plays and explains the example episodes of a run; see ``traces``."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.model import Credit, Played, explain
+from synthetic_returns.credit.model import Credit, Played
 from synthetic_returns.credit.reference import reference_credit
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.spec import TaskSpec
@@ -28,7 +27,6 @@ SEED_OFFSET = 20_000  # apart from the seeds of training and of evaluation
 EPISODES = 8  # that the agent plays for one trace, and again while it explores
 EPSILON = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # shares of random actions while it explores
 RANDOM = 24  # episodes of random play that credit is compared with
-_COLUMNS = EPISODES + len(EPSILON) + RANDOM
 
 # What random play earns at each step, and the episodes with their explanations.
 _Recorded = tuple[Array | None, dict[Player, tuple[TimeStep, Explanation]]]
@@ -41,7 +39,7 @@ class TraceRecorder:
         """Compiles nothing yet; the first recording does."""
         self._task = task
         self._record = eqx.filter_jit(self._play_and_explain)
-        self._explain = eqx.filter_jit(explain)
+        self._explain = eqx.filter_jit(_explain)
 
     def record(self, run: Path, step: int, seed: int, agent: Agent, credit: Credit | None) -> None:
         """Writes the traces of this moment into a run directory.
@@ -62,7 +60,7 @@ class TraceRecorder:
 
     def _record_on_host(self, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
         """The same for environments that cannot be compiled: slow, so only what is needed."""
-        played = _best(play_episodes(self._task, agent.network, EPISODES, key))
+        played = _best(_whole(play_episodes(self._task, agent.network, EPISODES, key)))
         return None, {"agent": (played.timestep, self._explain(credit, played))}
 
     def _play_and_explain(self, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
@@ -70,28 +68,28 @@ class TraceRecorder:
         env: Any = self._task
         played = _play(env, agent, key)
         own, exploring, random = (
-            _columns(played, columns)
-            for columns in np.split(np.arange(_COLUMNS), [EPISODES, 2 * EPISODES])
+            _columns(played, *part)
+            for part in ((0, EPISODES), (EPISODES, -RANDOM), (-RANDOM, None))
         )
-        # Explained together: compiled once.
-        shown = jax.tree.map(
-            lambda *x: jnp.concatenate(x, axis=1), _best(own), _middling(exploring), random
-        )
-        explanation = explain(credit, shown)
-        episodes: dict[Player, tuple[TimeStep, Explanation]] = {
-            "agent": _columns((shown.timestep, explanation), np.array([0])),
-            "exploring": _columns((shown.timestep, explanation), np.array([1])),
-        }
-        at_random = _columns(explanation, np.arange(2, 2 + RANDOM))
-        reference = reference_credit(at_random, random.timestep.last)
+        shown = [_best(own), _middling(exploring)]
+        players: list[Player] = ["agent", "exploring"]
         if env.has_script:
-            timestep, action = _play_script(env, key)
-            explanation = Explanation()
-            if credit:
-                log_pi, value = _opinion(agent, timestep)
-                explanation = credit.explain(Played(timestep, action, log_pi, value))
-            episodes["scripted"] = (timestep, explanation)
+            shown.append(_play_script(env, agent, key))
+            players.append("scripted")
+        # Explained together, so that this is compiled once.
+        beside = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *shown, random)
+        explanation = _explain(credit, beside)
+        at_random = _columns(explanation, -RANDOM, None)
+        reference = reference_credit(at_random, random.timestep.last)
+        episodes = {
+            player: (one.timestep, _columns(explanation, column, column + 1))
+            for column, (player, one) in enumerate(zip(players, shown, strict=True))
+        }
         return reference, episodes
+
+
+def _explain(credit: Credit | None, played: Played) -> Explanation:
+    return credit.explain(played) if credit else Explanation()
 
 
 def _opinion(
@@ -106,29 +104,32 @@ def _opinion(
     return jax.nn.log_softmax(logits[:-1]), value[:-1]
 
 
-def _play(env: Environment, agent: Agent, key: Key) -> Trajectory:
+def _play(env: Environment, agent: Agent, key: Key) -> Played:
     """Episodes of the agent, of the agent while it explores, and of random play, side by side."""
     vector = VectorEnvironment(env, contributions=env.has_contributions)
     epsilon = jnp.array([0.0] * EPISODES + [*EPSILON] + [1.0] * RANDOM)
     network = ExploringNetwork(agent.network, epsilon)
-    own = actor.start(vector, network, EPISODES, key)
-    others = actor.start(vector, network, _COLUMNS - EPISODES, jax.random.fold_in(key, 1))
-    start = jax.tree.map(lambda *rows: jnp.concatenate(rows), own, others)
+    start = actor.start(vector, network, len(epsilon), key)
     _, trajectory = actor.unroll(vector, network, start, env.max_episode_steps)
-    return dataclasses.replace(trajectory, core=None)
+    return _whole(trajectory)
 
 
-def _columns(batch: Any, columns: np.ndarray) -> Any:
+def _whole(trajectory: Trajectory) -> Played:
+    log_probs = jax.nn.log_softmax(trajectory.logits)
+    return Played(trajectory.timestep, trajectory.action, log_probs, trajectory.value)
+
+
+def _columns(batch: Any, start: int, end: int | None) -> Any:
     """Some episodes of arrays ``[T, B, ...]``."""
-    return jax.tree.map(lambda x: x[:, columns], batch)
+    return jax.tree.map(lambda x: x[:, start:end], batch)
 
 
-def _best(played: Trajectory) -> Trajectory:
+def _best(played: Played) -> Played:
     """The episode with the largest return: one in which nothing happens would show nothing."""
     return _column(played, jnp.argmax(_returns(played.timestep)))
 
 
-def _middling(played: Trajectory) -> Trajectory:
+def _middling(played: Played) -> Played:
     """The episode whose return is nearest to halfway between the smallest and the largest."""
     returns = _returns(played.timestep)
     halfway = (jnp.min(returns) + jnp.max(returns)) / 2
@@ -141,12 +142,12 @@ def _returns(timestep: TimeStep) -> Float[Array, "batch"]:
     return jnp.sum(jnp.where(ended & ~timestep.last, 0, timestep.reward), axis=0)
 
 
-def _column(played: Trajectory, index: Int[Array, ""]) -> Trajectory:
-    columns = dataclasses.replace(played, core=None)
-    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, index, 1, axis=1), columns)
+def _column(played: Played, index: Int[Array, ""]) -> Played:
+    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, index, 1, axis=1), played)
 
 
-def _play_script(env: Environment, key: Key) -> tuple[TimeStep, Int[Array, "time 1"]]:
+def _play_script(env: Environment, agent: Agent, key: Key) -> Played:
+    """An episode of the scripted policy, with what the agent thinks of it."""
     vector = VectorEnvironment(env, contributions=env.has_contributions)
     state, first = vector.reset(key[None])
 
@@ -157,7 +158,8 @@ def _play_script(env: Environment, key: Key) -> tuple[TimeStep, Int[Array, "time
 
     _, (later, action) = jax.lax.scan(step, state, length=env.max_episode_steps)
     timestep = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, later)
-    return timestep, action
+    log_probs, value = _opinion(agent, timestep)
+    return Played(timestep, action, log_probs, value)
 
 
 def _cut(step: int, timestep: TimeStep, explanation: Explanation, reference: Array | None) -> Trace:

@@ -72,7 +72,8 @@ def record_run(
     epsilon = [0.0] * own + shares + [1.0] * random
     played = play(task, agent, credit, len(epsilon), seed=seed, greedy=greedy, epsilon=epsilon)
     by_return = own + np.argsort(played.returns()[own : own + tried])
-    shown = [*range(own), *by_return[np.linspace(0, tried - 1, others).round().astype(int)]]
+    places = np.linspace(0, tried - 1, others).round().astype(int)
+    shown = [*range(own), *by_return[places].tolist()]
     recordings = record(
         task,
         played.columns(shown),

@@ -122,11 +122,15 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
 def test_an_episode_with_random_actions_and_what_random_play_earns_are_recorded(recorded):
     traces = [read_traces(recorded, player) for player in ("agent", "exploring", "scripted")]
     assert [[trace.step for trace in of_one] for of_one in traces] == [[1760, 3440, 5120]] * 3
-    for one in zip(*traces, strict=True):
-        references = [trace.reference for trace in one]
-        assert all(len(x) == len(t.reward) for x, t in zip(references, one, strict=True))
-        np.testing.assert_array_equal(references[0], references[2])
-        assert np.any(references[0])
+    for agent, exploring, scripted in zip(*traces, strict=True):
+        for trace in (agent, exploring, scripted):
+            assert trace.reference is not None
+            assert trace.reference.shape == trace.reward.shape
+            assert trace.truth is not None
+            assert np.isfinite(trace.reference).all()
+        np.testing.assert_array_equal(np.asarray(agent.reference), np.asarray(scripted.reference))
+    # The step onto the trigger contributes the reward of 1 that it will pay.
+    assert np.asarray(traces[2][-1].truth)[7] == 1
 
 
 def test_recording_changes_no_result(recorded, tmp_path):

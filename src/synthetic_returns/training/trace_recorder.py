@@ -81,7 +81,7 @@ class TraceRecorder:
         explanation = _explain(credit, beside)
         at_random = _columns(explanation, -RANDOM, None)
         reference = reference_credit(at_random, random.timestep.last)
-        episodes = {
+        episodes: dict[Player, tuple[TimeStep, Explanation]] = {
             player: (one.timestep, _columns(explanation, column, column + 1))
             for column, (player, one) in enumerate(zip(players, shown, strict=True))
         }

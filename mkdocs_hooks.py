@@ -24,6 +24,7 @@ SHARED = (
     "benchmarks/peers/README.md",
     "benchmarks/results/*",
     "examples/*.py",
+    "examples/*.ipynb",
 )
 MATH = re.compile(r"^```math\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from synthetic_returns.types import StepType, TimeStep
     from synthetic_returns.viewer.frames import frames_of_observations
     from synthetic_returns.viewer.recording import Recording
+    from synthetic_returns.viewer.view_run import RecordedRun, record_run
     from synthetic_returns.viewer.viewer import write_view
     from synthetic_returns.wrappers.sb3 import SyntheticReturnsCallback, SyntheticReturnsVecEnv
     from synthetic_returns.wrappers.sb3_replay import (
@@ -96,6 +97,7 @@ _HOMES = {
     "View": "credit.view",
     "register_method": "credit.registry",
     "Explanation": "credit.explanation",
+    "RecordedRun": "viewer.view_run",
     "Recording": "viewer.recording",
     "Run": "training.runs",
     "StateAssociativeModel": "credit.paper.sa_model",
@@ -111,6 +113,7 @@ _HOMES = {
     "augmented_reward": "credit.rewards",
     "make": "envs.registry",
     "preset": "presets",
+    "record_run": "viewer.view_run",
     "register_task": "envs.registry",
     "train": "training.trainer",
     "frames_of_observations": "viewer.frames",
@@ -146,6 +149,7 @@ __all__ = [
     "Oracle",
     "Pairwise",
     "Paper",
+    "RecordedRun",
     "Recording",
     "Replay",
     "Rrd",
@@ -172,6 +176,7 @@ __all__ = [
     "frames_of_observations",
     "make",
     "preset",
+    "record_run",
     "register_method",
     "register_task",
     "train",

@@ -35,8 +35,8 @@ def usage() -> str:
     return f"""\
 usage: synthetic-returns COMMAND [OPTIONS]
 
-Long-term credit assignment for reinforcement learning: learn which past states earned the reward
-of now, and let plain TD learning act on it (Raposo et al. 2021).
+Long-term credit assignment for reinforcement learning: find out which steps earned a late
+reward, and pay the agent there (Raposo et al. 2021).
 
 commands:
 {lines}

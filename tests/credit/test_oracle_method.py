@@ -117,7 +117,7 @@ def test_several_seeds_are_one_computation():
 def test_it_is_viewed_and_explained(tmp_path):
     config = oracle_config(steps=6 * UPDATE, **{"reporting.traces": 1})
     run = train(config, out=tmp_path / "run")
-    (trace,) = read_traces(run.path, scripted=True)
+    (trace,) = read_traces(run.path, "scripted")
     assert [*trace.explanation.terms] == ["contribution"]
     # The script goes straight to the trigger, two cells away; the terminal state earns nothing.
     np.testing.assert_array_equal(trace.explanation.paid, [0, 0, 1, 0, 0, 0])

@@ -22,7 +22,13 @@ BLOCKS = [
     for text in [page.read_text()]
     for found in FENCE.finditer(text)
 ]
-PYTHON = [(where, code) for where, language, code in BLOCKS if language == "python"]
+# A block that stands on several pages is run once.
+PYTHON = [
+    (where, code)
+    for code, where in {
+        code: where for where, language, code in reversed(BLOCKS) if language == "python"
+    }.items()
+]
 COMMANDS = [
     pytest.param(shlex.split(line, comments=True), id=f"{where} {line.split('#')[0].strip()}")
     for where, language, code in BLOCKS

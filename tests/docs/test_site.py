@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from synthetic_returns.credit.registry import method_names
+from synthetic_returns.envs.registry import TASKS
+
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -27,6 +30,17 @@ def test_all_pages_are_there_with_pictures_and_equations(site):
     assert "augmented_reward" in (site / "api.html").read_text()
 
 
+def test_every_task_and_every_method_has_a_page(site):
+    for name in TASKS:
+        page = (site / "tasks" / f"{name}.html").read_text()
+        assert name in page
+        assert "Parameters" in page
+    assert (site / "images" / "chain.png").exists()
+    for name in method_names():
+        assert "Settings" in (site / "methods" / f"{name}.html").read_text()
+    assert "Step size of Adam" in (site / "methods" / "advance.html").read_text()
+
+
 def test_the_public_names_are_all_in_the_reference(site):
     import synthetic_returns
 
@@ -37,6 +51,6 @@ def test_the_public_names_are_all_in_the_reference(site):
 
 def test_nothing_is_fetched_from_elsewhere(site):
     fetched = re.compile(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"')
-    for page in site.glob("*.html"):
+    for page in site.rglob("*.html"):
         found = [url for url in fetched.findall(page.read_text()) if "canonical" not in url]
         assert not found, (page.name, found)

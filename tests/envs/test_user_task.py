@@ -96,7 +96,7 @@ def test_a_task_of_ones_own_is_trained_on_by_name_and_viewed(tmp_path):
     run = sr.train(config, out=tmp_path / "run")
     assert Config.from_dict(run.config).task == task
 
-    (scripted,) = read_traces(run.path, scripted=True)
+    (scripted,) = read_traces(run.path, "scripted")
     assert scripted.reward.tolist() == [0, 0, 0, 1]
     (recording,) = record_run(run.path, 1).recordings
     assert recording.event_marks == Switch.event_marks

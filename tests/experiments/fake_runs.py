@@ -60,7 +60,7 @@ def fake_run(
         )
     for point in trace_points(experiment.steps, min(experiment.traces, most_traces)):
         trace = fake_trace(point, list(events), config.task.max_episode_steps, experiment.credited)
-        for suffix in ("", "-scripted"):
+        for suffix in ("", "-exploring", "-scripted"):
             trace.save(path / "traces" / f"{point}{suffix}.npz")
     return path
 

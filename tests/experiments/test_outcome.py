@@ -63,17 +63,19 @@ def test_the_row_of_an_unsolved_run(tmp_path):
     assert row["eval_success"] == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize(("arm", "distinct"), [(EPISODIC, True), (NONE, False)])
-def test_example_episodes_are_early_middle_and_late(tmp_path, arm, distinct):
+@pytest.mark.parametrize("arm", [EPISODIC, NONE])
+def test_example_episodes_are_early_middle_and_late(tmp_path, arm):
     fake_run(CATCH_DELAYED_20, arm, 0, tmp_path)
     outcome = Outcome.read(CATCH_DELAYED_20, arm, 0, tmp_path)
     early, middle, late = (trace.step for trace in outcome.example_traces())
     assert early < middle < late == CATCH_DELAYED_20.steps
-    climb = outcome.steps[np.flatnonzero(outcome.curve("success") >= 0.3)]
-    if distinct:
-        assert abs(early - climb[0]) <= CATCH_DELAYED_20.steps / 40
-    else:
-        assert not len(climb)
+    assert early == CATCH_DELAYED_20.steps // 20  # the first one
+    success = outcome.curve("success")
+    half = outcome.steps[np.flatnonzero(success >= success.max() / 2)][0]
+    if arm is EPISODIC:
+        assert abs(middle - half) <= CATCH_DELAYED_20.steps / 40
+    exploring = [trace.step for trace in outcome.example_traces("exploring")]
+    assert exploring == [early, middle, late]
 
 
 @pytest.mark.parametrize("recorded", [1, 2, 3])

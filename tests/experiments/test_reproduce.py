@@ -41,7 +41,7 @@ def test_reproduce_trains_records_and_reuses(tmp_path, tiny_chain, monkeypatch, 
     assert "out/report.html" in printed.replace("\n", "")
     assert "0 of 1" in printed
     assert "chain none: eval_success ≤ 0.05: 1 of 1" in printed
-    recorded = traces.read_traces(tmp_path / "runs" / "chain" / "episodic-seed0", scripted=True)
+    recorded = traces.read_traces(tmp_path / "runs" / "chain" / "episodic-seed0", "scripted")
     assert len(recorded) == 20
 
     # Again: nothing is trained, everything is written anew.

@@ -13,7 +13,6 @@ from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.presets import preset
 from synthetic_returns.report.credit_quality import (
     CreditQuality,
-    _aimless,
     _measured,
     credit_quality,
 )
@@ -86,7 +85,7 @@ def test_misses_of_an_agent_that_catches_all_are_played_at_random():
     agent, _ = untrained(config)
     to_the_left = jnp.array([9.0, 0.0, 0.0])
     agent = eqx.tree_at(lambda a: a.network.policy_logits.bias, agent, to_the_left)
-    half = play(config.task, _aimless(agent), None, 50)
+    half = play(config.task, agent, None, 50, epsilon=1.0)
     moves = np.diff(np.argmax(np.asarray(half.timestep.observation)[:6, :, -1, :, 0], -1), axis=0)
     assert {*np.unique(moves)} == {-1, 0, 1}
     both = half.beside(play(config.task, agent, None, 50))

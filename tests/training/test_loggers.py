@@ -54,7 +54,9 @@ def test_the_evaluation_the_drift_and_an_episode_are_shown(run):
         if value.HasField("image")
     }
     steps = (3 * UPDATE, 6 * UPDATE)
-    assert pictures == {(f"example_episode/{x}", s) for x in ("agent", "scripted") for s in steps}
+    assert pictures == {
+        (f"example_episode/{x}", s) for x in ("agent", "exploring", "scripted") for s in steps
+    }
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
 from synthetic_returns.training.loading import load_run
-from synthetic_returns.training.traces import Trace, TraceRecorder, read_traces, trace_points
+from synthetic_returns.training.trace_recorder import TraceRecorder
+from synthetic_returns.training.traces import Trace, read_traces, trace_points
 from synthetic_returns.training.trainer import train
 from synthetic_returns.viewer.playing import play, record
 from synthetic_returns.viewer.shown_terms import line_charts
@@ -49,12 +50,12 @@ def test_points_are_evenly_spaced_and_end_with_training():
 def test_save_and_load_round_trip(tmp_path):
     x = np.arange(4.0)
     explanation = Explanation(one_of_each_kind(4), "choice")
-    trace = Trace(12, np.ones((4, 2)), x, explanation, {"key": x > 2})
+    trace = Trace(12, np.ones((4, 2)), x, explanation, {"key": x > 2}, reference=x / 2)
     trace.save(tmp_path / "traces" / "12.npz")
     (loaded,) = read_traces(tmp_path)
     assert loaded.step == 12
     assert loaded.events.keys() == {"key"}
-    for name in ("observation", "reward"):
+    for name in ("observation", "reward", "reference"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(trace, name))
     assert loaded.explanation.credit == "choice"
     assert list(loaded.explanation.terms) == list(explanation.terms)
@@ -62,7 +63,7 @@ def test_save_and_load_round_trip(tmp_path):
         again = loaded.explanation.terms[name]
         np.testing.assert_array_equal(again.values, term.values)
         assert again.with_values(x) == term.with_values(x)  # all but the values
-    assert read_traces(tmp_path, scripted=True) == []
+    assert read_traces(tmp_path, "scripted") == []
 
 
 def test_files_of_the_first_version_are_still_read(tmp_path):
@@ -90,9 +91,9 @@ def recorded(tmp_path_factory) -> Path:
 
 
 def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
-    traces = read_traces(recorded, scripted=True)
+    traces = read_traces(recorded, "scripted")
     assert [trace.step for trace in traces] == [1760, 3440, 5120]
-    newest = read_traces(recorded, scripted=True, newest=2)
+    newest = read_traces(recorded, "scripted", newest=2)
     assert [trace.step for trace in newest] == [3440, 5120]
     last = traces[-1]
     # The scripted policy walks right: start, eight states, the outcome and the end.
@@ -116,6 +117,20 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     b = state.model.predict(jnp.asarray(last.observation)[:, None], valid, state.gate_scale).b
     # In units of reward: standardised, it is what the model says.
     assert_close(state.standardised(jnp.asarray(terms["b"])[:, None], valid)[:-1], b[:-1])
+
+
+def test_an_episode_with_random_actions_and_what_random_play_earns_are_recorded(recorded):
+    traces = [read_traces(recorded, player) for player in ("agent", "exploring", "scripted")]
+    assert [[trace.step for trace in of_one] for of_one in traces] == [[1760, 3440, 5120]] * 3
+    for agent, exploring, scripted in zip(*traces, strict=True):
+        for trace in (agent, exploring, scripted):
+            assert trace.reference is not None
+            assert trace.reference.shape == trace.reward.shape
+            assert trace.truth is not None
+            assert np.isfinite(trace.reference).all()
+        np.testing.assert_array_equal(np.asarray(agent.reference), np.asarray(scripted.reference))
+    # The step onto the trigger contributes the reward of 1 that it will pay.
+    assert np.asarray(traces[2][-1].truth)[7] == 1
 
 
 def test_recording_changes_no_result(recorded, tmp_path):
@@ -196,7 +211,7 @@ def test_without_synthetic_returns_the_episode_is_still_there(tmp_path):
     config = tiny("key-to-door", "fast", {"credit": NoCredit()})
     agent, _ = untrained(config)
     TraceRecorder(config.task).record(tmp_path, 0, 0, agent, None)
-    (trace,) = read_traces(tmp_path, scripted=True)
+    (trace,) = read_traces(tmp_path, "scripted")
     assert (trace.explanation.credit, len(trace.explanation.terms)) == (None, 0)
     # The scripted policy opens the door, and so ends the episode, after two steps in front of it.
     assert len(trace.reward) == 15 + 60 + 2 + 1

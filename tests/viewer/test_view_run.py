@@ -72,6 +72,19 @@ def test_recordings_are_sorted_explained_and_have_the_frames_of_their_states(cha
         assert recording.frames[step][1, codes[step]].tolist() == [60, 110, 255]
 
 
+def test_half_of_the_episodes_show_mistakes_and_credit_is_compared_with_random_play(chain_run):
+    recordings = record_run(chain_run, 5).recordings
+    players = [recording.player for recording in recordings]
+    assert players.count("the agent") == 3
+    assert all(x == "random play" or "% random" in x for x in players if x != "the agent")
+    reference = recordings[0].reference
+    assert reference is not None
+    assert len(reference) == len(recordings[0])
+    for recording in recordings:
+        np.testing.assert_array_equal(np.asarray(recording.reference), reference)
+        assert recording.truth is not None
+
+
 @pytest.mark.parametrize("name", ["umbrella", "key-to-door-chained"])
 def test_tasks_of_every_kind_can_be_recorded(name):
     """One with a random key in its state, and one with phases; all others are like these."""

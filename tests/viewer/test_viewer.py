@@ -148,6 +148,21 @@ def test_the_other_episode_has_its_own_traces(visit):
     assert marks.first.get_attribute("data-step") == "3"
 
 
+def test_all_episodes_share_one_scale_and_a_sentence_says_what_credit_means(browser, tmp_path):
+    small = made_up(terms={"c": np.full(31, -0.25)}, player="random play")
+    page = write_view(tmp_path / "view.html", [made_up(), small])
+    with Visit(browser, page) as visit:
+        chart = visit.tab.locator("#charts svg[aria-label^='Credit']")
+        first = chart.locator("text").all_text_contents()
+        assert "1.5" in first
+        assert "\N{MINUS SIGN}0.25" in first
+        visit.tab.keyboard.press("n")
+        assert chart.locator("text").all_text_contents() == first
+        assert "random play" in visit.tab.inner_text("#episodes li:nth-child(2)")
+        assert "a key earns" in visit.tab.inner_text("#meaning")
+        assert visit.said == []
+
+
 def test_a_bar_for_every_state(visit):
     assert visit.tab.locator("#bars rect.bar").count() == 3
     label = visit.tab.get_attribute("#bars svg", "aria-label")

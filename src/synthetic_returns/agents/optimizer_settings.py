@@ -20,9 +20,9 @@ class OptimizerSettings(abc.ABC):
     name: ClassVar[str]
 
     learning_rate: float = 4e-4
-    """Its step size."""
+    """Learning rate."""
     anneal: bool = False
-    """Let the step size fall to zero, linearly over the schedule_steps of the run."""
+    """Decrease the learning rate linearly to zero over the schedule_steps of the run."""
     max_grad_norm: float = 40.0
     """Gradients with a larger global norm are scaled down to it."""
 

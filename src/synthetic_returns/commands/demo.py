@@ -11,11 +11,11 @@ import tyro
 class Arguments:
     """Trains delayed Catch with and without synthetic returns, side by side, and draws both.
 
-    Takes a few minutes on two cores. After an interruption it goes on where it stopped.
+    This takes about a minute on two cores. An interrupted demo continues when it is started again.
     """
 
     root: Path = Path("runs")
-    """Where the folder demo-NNN is made."""
+    """Where to create the folder demo-NNN."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -24,8 +24,14 @@ def main(arguments: Sequence[str]) -> None:
 
     # Only now what is slow to load.
     from synthetic_returns.commands.show_results import print_results
+    from synthetic_returns.experiments.outcome import read_outcomes
     from synthetic_returns.experiments.run import reproduce
-    from synthetic_returns.experiments.studies.demo import STUDY, demo_folder
+    from synthetic_returns.experiments.studies.demo import DEMO, STUDY, credited_run, demo_folder
 
     folder = demo_folder(parsed.root)
-    print_results(folder, reproduce([STUDY], runs=folder / "runs", out=folder))
+    figures = reproduce([STUDY], runs=folder / "runs", out=folder)
+    print_results(folder, figures)
+    run = credited_run(read_outcomes(DEMO, folder / "runs")).path
+    print(f"\nLook at the picture: {figures[0]}")
+    print("Then watch the agent play, and see what each step earns:")
+    print(f"  synthetic-returns view {run} --open")

@@ -22,15 +22,15 @@ class Arguments:
     """A file of episodes (.npz, .jsonl, .parquet), a folder of them, or a Minari dataset by folder
     or id; docs/logs.md describes the formats."""
     out: Path | None = None
-    """The folder to write; DATA-credit in the current directory unless given."""
+    """The folder to write; by default DATA-credit in the current directory."""
     method: str = "advance"
     """The credit method."""
     updates: int | None = None
-    """Updates of the fit, at least; 4,000 unless given."""
+    """The least number of updates; by default 4,000."""
     memory_mb: float = 1000.0
     """Upper bound of the memory for episodes."""
     seed: int = 0
-    """Of everything random."""
+    """Seed of everything random."""
     overwrite: bool = False
     """Replace the explanation of other data, or with other settings."""
     open: bool = False

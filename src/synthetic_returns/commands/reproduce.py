@@ -25,13 +25,13 @@ class Arguments:
     study: tyro.conf.Positional[str] = "all"
     """What to reproduce."""
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Seeds of every arm; each study's own number, mostly 4, unless given."""
+    """Seeds of every arm; by default each study's own number, mostly 4."""
     quick: bool = False
     """Two seeds, smaller budgets, the main figures only: minutes instead of hours."""
     out: Path | None = None
-    """Where CSV files, figures and the table go; results/ unless given, or results-quick/."""
+    """Where to write CSV files, figures and the table; by default results/ or results-quick/."""
     runs: Path | None = None
-    """Where the run directories are; runs/reproduce unless given, or runs/reproduce-quick."""
+    """Where the run directories are; by default runs/reproduce or runs/reproduce-quick."""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -33,10 +33,10 @@ class Arguments:
     """Random search over settings. Flags of ``train`` are set in every trial."""
 
     trials: int = 40
-    """How many trials there are to be, those of earlier sessions and other machines included."""
+    """Total number of trials, including those of earlier sessions and other machines."""
     sweep: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=RANGE [...]")] = ()
     """What is drawn: NAME=log:LOW:HIGH, NAME=uniform:LOW:HIGH or NAME=choice:A,B for any setting
-    of train; unless given, the ranges of the paper's supplement (paper) or our own (fast)."""
+    of train. By default the ranges of the paper's supplement (paper) or our own (fast)."""
     space: Path | None = None
     """The same from a TOML file, a line for each: NAME = "log:LOW:HIGH"."""
     metric: str = "return"
@@ -44,12 +44,12 @@ class Arguments:
     prune: bool = True
     """Stop trials that are worse than half of the others have been at that point."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Trials side by side; one for each core unless given."""
+    """Trials to run side by side; by default one per core."""
     storage: str | None = None
-    """URL of an Optuna storage that machines share, such as postgresql://... or redis://...; a
-    journal file in the sweep's folder unless given."""
+    """URL of an Optuna storage that machines share, such as postgresql://... or redis://...; by
+    default a journal file in the sweep's folder."""
     out: Path | None = None
-    """The sweep's folder; sweeps/TASK-PRESET unless given. Its name is that of the Optuna study."""
+    """The sweep's folder; by default sweeps/TASK-PRESET. Its name is that of the Optuna study."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ShowArguments:
     storage: str | None = None
     """URL of its Optuna storage, if it has one."""
     out: Path | None = None
-    """Where CSV files and the figure go; the sweep's folder unless given."""
+    """Where to write CSV files and the figure; by default the sweep's folder."""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ class ShowArguments:
     name: tyro.conf.Positional[str]
     """The task."""
     out: Path | None = None
-    """The PNG file; NAME.png unless given. An existing file is not overwritten."""
+    """The PNG file, which is never overwritten; by default NAME.png."""
     seed: int = 0
     """Seed of the episode."""
 

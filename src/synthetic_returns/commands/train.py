@@ -52,16 +52,16 @@ class Arguments(Generic[Task]):
     optimizer: Annotated[str, tyro.conf.arg(metavar="NAME")] = "rmsprop"
     """The agent's optimiser: rmsprop, adam; its settings are --optimizer.SETTING."""
     out: Path | None = None
-    """Run directory; the next free one under runs/ unless given. Never overwritten."""
+    """The run directory, which is never overwritten; by default the next free one under runs/."""
     resume: Path | None = None
-    """Go on with the run in this directory, or start it there."""
+    """Continue the run in this directory, or start it there."""
     seeds: int = 1
     """Train this many seeds, from --seed upwards: one process per core on CPU, one vmapped
     computation on an accelerator."""
     quiet: bool = False
     """Print nothing but errors and the result."""
     log: tuple[Literal["wandb", "mlflow"], ...] = ()
-    """Who is told beside TensorBoard, which always is; each needs its package."""
+    """Loggers beside TensorBoard, which is always on; each needs its package."""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -12,16 +12,17 @@ import tyro
 class Arguments:
     """Plays episodes with the agent of a run and shows where the credit goes, in one HTML page.
 
-    The page needs no network: play, step and scrub through the frames, with the synthetic return,
-    the gate, the baseline, the reward and its prediction under them.
+    Half of the episodes are the agent's own. In the others it also takes random actions, so that
+    you see what a mistake costs. The page needs no network: play, step and scrub through the
+    frames, with the credit and whatever else the credit method says about each state under them.
     """
 
     run: tyro.conf.Positional[Path]
     """The run directory."""
     episodes: int = 6
-    """How many episodes."""
+    """Number of episodes."""
     out: Path | None = None
-    """The HTML file; RUN/view.html unless given."""
+    """The HTML file; by default RUN/view.html."""
     seed: int = 0
     """Seed of the episodes."""
     greedy: bool = False
@@ -33,7 +34,7 @@ class Arguments:
     serve: bool = False
     """Serve the page on localhost until Ctrl-C."""
     port: int = 0
-    """Port of --serve; any free one unless given."""
+    """Port of --serve; by default any free one."""
 
 
 def main(arguments: Sequence[str]) -> None:

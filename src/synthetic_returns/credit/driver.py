@@ -229,7 +229,7 @@ class CreditDriver(Generic[Item]):
 
         Args:
           updates: how often.
-          rng: draws the batches; a function of the seed and of what was learned unless given.
+          rng: draws the batches; by default a function of the seed and of what was learned.
         """
         rng = rng or np.random.default_rng([self.seed, int(self.buffer.seen), self.updates])
         replay = self._replay

@@ -1,5 +1,6 @@
 """What a credit method says about the states of episodes, as named terms."""
 
+import html
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Literal, get_args
@@ -8,6 +9,8 @@ import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Shaped
+
+from synthetic_returns.utils.notebook import bars_svg, facts_table
 
 __all__ = ["KINDS", "Explanation", "Term"]
 
@@ -100,6 +103,18 @@ class Explanation(eqx.Module):
     def per_state(self) -> np.ndarray | None:
         """The credit of one episode as one number for each state; None if there is no credit."""
         return None if self.credit is None else self.terms[self.credit].per_state()
+
+    def _repr_html_(self) -> str:
+        """The terms of one episode, drawn in a notebook."""
+        rows = {}
+        for name, term in self.terms.items():
+            title = f"{name} (the credit)" if name == self.credit else name
+            shape = " x ".join(map(str, np.shape(term.values)))
+            drawn = f"{term.kind}, {shape}"
+            if term.kind in ("line", "gate") and np.ndim(term.values) == 1:
+                drawn = bars_svg(np.asarray(term.values), term.label)
+            rows[title] = f"{html.escape(term.label)}<br>{drawn}"
+        return facts_table(rows)
 
     def episode(self, column: int) -> "Explanation":
         """The explanation of one episode of a batch."""

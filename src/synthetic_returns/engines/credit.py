@@ -32,7 +32,7 @@ def make_driver(
       config: the settings.
       seed: of the run.
       streams: how many actors send unrolls; each has environments of its own.
-      num_envs: how many each has; the whole batch unless given.
+      num_envs: how many each has; by default the whole batch.
       item: what credit is given for, by its trajectory; with a replay, the number of an unroll.
     """
     if not isinstance(config.credit, Assigner):

@@ -39,7 +39,7 @@ class Replaying:
           seed: of the run.
           driver: gives the credit, if there is any.
           streams: how many actors send unrolls.
-          num_envs: environments of each; all unless given.
+          num_envs: environments of each; by default all.
         """
         assert isinstance(config.agent, R2D2Settings)
         self._agent, self._driver = config.agent, driver

@@ -55,8 +55,8 @@ class FusedSettings(EngineSettings):
     name: ClassVar[str] = "fused"
 
     updates_per_call: int = 1
-    """Unrolls and updates in one compiled call: more saves dispatching on an accelerator; on CPU
-    loops around convolutions are slow. Not with credit that is learned between updates."""
+    """Unrolls and updates in one compiled call. More than one saves dispatch on an accelerator, and
+    is slow with convolutions on CPU. Credit that is learned between updates needs 1."""
     stagger: bool = True
     """Begin the environments at evenly spread points of their first episode."""
 
@@ -72,10 +72,10 @@ class LocalSettings(EngineSettings):
     name: ClassVar[str] = "local"
 
     actors: int = 1
-    """Actor threads, each with environments of its own. 0 acts and learns in turns, and
-    repeatably."""
+    """Actor threads, each with environments of its own. 0 acts and learns in turns, which is
+    repeatable."""
     queue_size: int = 1
-    """Unrolls that wait for the learner at most; more let actors run further ahead."""
+    """The most unrolls that wait for the learner; with more, actors run further ahead."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,14 +95,14 @@ class ClusterSettings(EngineSettings):
     actors: int = 1
     """Actor processes, each with environments of its own."""
     actor_envs: int = 0
-    """Environments of each actor. An update takes unrolls of as many different actors as make up
-    num_envs; unless given, that is at most half of them, so that none has to be waited for."""
+    """Environments of each actor. An update takes unrolls from as many different actors as make up
+    num_envs. By default that is at most half of the actors, so that no update waits for one."""
     max_lag: int = 20
-    """Updates between the beginning of an unroll and learning from it, at most: no more unrolls are
-    under way than so many updates take, and what is older is not learned from."""
+    """The most updates between the beginning of an unroll and learning from it. Actors start no
+    more unrolls than these updates can use, and older ones are discarded."""
     address: str | None = None
-    """The Ray cluster to use, auto for the one that this machine belongs to; one is started here
-    unless given."""
+    """The Ray cluster to use, or auto for the one that this machine belongs to; by default a new
+    one is started on this machine."""
     stagger: bool = True
     """Begin the environments at evenly spread points of their first episode, if they are written in
     JAX."""

@@ -73,7 +73,7 @@ class UnrollLearner:
           seed: of the run.
           streams: how many actors send unrolls. Each has a memory, running episodes and statistics
             of its own, because these follow its environments.
-          num_envs: environments of each; the whole batch of an update unless given.
+          num_envs: environments of each; by default the whole batch of an update.
         """
         self.config, settings = config, config.engine
         envs = num_envs or settings.num_envs

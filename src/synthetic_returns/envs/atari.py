@@ -44,16 +44,16 @@ class Atari(HostTask):
     width: int = 84
     """Columns of a frame, before cropping."""
     rows: tuple[int, int] | None = None
-    """First row that is shown and the first that is not; all unless given."""
+    """The first row that is shown and the first that is not; by default all rows are shown."""
     columns: tuple[int, int] | None = None
-    """First column that is shown and the first that is not; all unless given."""
+    """The first column that is shown and the first that is not; by default all are shown."""
     frames: int = 4
     """Newest frames in one observation."""
     frame_skip: int = 4
     """Frames of the emulator for each step; the action is repeated in them."""
     ground: int | None = None
     """The grey of the ground that games are played on: how far from it a pixel is will be shown,
-    so that what is empty is 0. Pixels are shown as they are unless given."""
+    so that what is empty is 0. By default pixels are shown as they are."""
     sticky: float = 0.0
     """The chance that the emulator repeats the last action for another frame."""
     noop_max: int = 30

@@ -48,7 +48,7 @@ class GymnaxTask(Environment[GymnaxState]):
     env_id: Annotated[str, tyro.conf.Suppress]
     """The environment's id."""
     max_steps: int | None = None
-    """The time limit of an episode; the environment's own unless given."""
+    """The time limit of an episode; by default the environment's own."""
 
     def __post_init__(self) -> None:
         if self.max_steps is not None:

@@ -93,7 +93,7 @@ class TaskSpec(abc.ABC):
 
     @property
     def phases(self) -> Phases:
-        """The parts that every episode goes through at fixed times; none unless it has some."""
+        """The parts that every episode goes through at fixed times; by default none."""
         return ()
 
     @property

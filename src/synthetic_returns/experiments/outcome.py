@@ -1,19 +1,22 @@
 """What one run of an experiment came to, read from its run directory."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from synthetic_returns.envs.registry import find_task
+from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.experiments.experiment import Arm, Experiment
 from synthetic_returns.experiments.solving import Solving, find_solving, smooth
 from synthetic_returns.training.runs import Run
-from synthetic_returns.training.traces import Trace, read_traces
+from synthetic_returns.training.traces import Player, Trace, read_traces
 
 __all__ = ["Outcome", "Outcomes", "read_outcomes", "spike_ratio"]
 
-EARLY, MIDDLE = 0.3, 0.7  # smoothed success at which the first two example episodes are taken
+LEARNING = 0.5  # the success at which the example episode in the middle of learning is taken
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +40,11 @@ class Outcome:
         )  # fmt: skip
 
     @property
+    def event_marks(self) -> Mapping[str, EventMark]:
+        """How the events of the task are marked in figures."""
+        return find_task(self.experiment.task).environment.event_marks
+
+    @property
     def steps(self) -> np.ndarray:
         """The environment steps of every row of metrics."""
         return self.metrics["env_steps"]
@@ -50,24 +58,27 @@ class Outcome:
         """When the task was solved, if it was."""
         return find_solving(self.metrics["success"], self.experiment.solved)
 
-    def example_traces(self) -> list[Trace]:
-        """Three episodes of the agent, from early, in the middle of and late in learning."""
-        traces = read_traces(self.path)
+    def example_traces(self, player: Player = "agent") -> list[Trace]:
+        """Three episodes, from early, in the middle of and late in learning.
+
+        Early is the first one that was recorded, the middle is where half of the success has been
+        reached, and late is the end.
+
+        Args:
+          player: who plays; as it explores, an agent that has learned its task still fails.
+        """
+        traces = read_traces(self.path, player)
         if len(traces) <= 3:
             return traces
         success = self.curve("success")
-        chosen = {len(traces) - 1}
-        for level in (EARLY, MIDDLE):
-            climbed = np.flatnonzero(success >= level)
-            if len(climbed):
-                chosen.add(_nearest(traces, float(self.steps[climbed[0]])))
-        if len(chosen) < 3:  # it never climbed, or too fast to be seen
-            chosen = {len(traces) // 3, 2 * len(traces) // 3, len(traces) - 1}
-        return [traces[index] for index in sorted(chosen)]
+        climbed = np.flatnonzero(success >= LEARNING * np.nanmax(success))
+        middle = _nearest(traces, float(self.steps[climbed[0]])) if len(climbed) else 0
+        middle = min(max(1, middle), len(traces) - 2)
+        return [traces[index] for index in (0, middle, len(traces) - 1)]
 
     def scripted_traces(self) -> dict[str, Trace]:
         """The credit of the decisive states: while the policy was learning, and at the end."""
-        traces = read_traces(self.path, scripted=True)
+        traces = read_traces(self.path, "scripted")
         if not traces:
             return {}
         solving = self.solving

@@ -49,7 +49,7 @@ def _columns(trace: Trace) -> dict[str, np.ndarray]:
 
     Pairs would be a column for each state: they are in the trace alone.
     """
-    columns = {}
+    columns = {} if trace.reference is None else {"reference": trace.reference}
     for name, term in trace.explanation.terms.items():
         values = np.asarray(term.values)
         if term.kind == "actions":

@@ -56,6 +56,8 @@ def _write_experiment(outcomes: Outcomes, folder: Path) -> list[Row]:
             write_curve(outcome, folder)
         if runs[0].config["credit"]["name"] != "none":
             # One seed is enough to look at: its episodes are what the figures show.
-            name = f"{runs[0].arm.name}-seed{runs[0].seed}-traces.csv"
-            write_traces(folder / name, runs[0].example_traces())
+            name = f"{runs[0].arm.name}-seed{runs[0].seed}-traces"
+            write_traces(folder / f"{name}.csv", runs[0].example_traces())
+            if exploring := runs[0].example_traces("exploring"):
+                write_traces(folder / f"{name}-exploring.csv", exploring)
     return [outcome.row() for runs in outcomes.values() for outcome in runs]

@@ -13,6 +13,7 @@ from synthetic_returns.recorded.credit import Credit
 from synthetic_returns.recorded.score import Score
 from synthetic_returns.report.example_episode import episode_figure
 from synthetic_returns.viewer.frames import frame_sheet, frames_of_observations
+from synthetic_returns.viewer.main_line import common_limits
 from synthetic_returns.viewer.markup import Markup, tag
 from synthetic_returns.viewer.page import make_page, write_page
 from synthetic_returns.viewer.recording import Recording
@@ -154,14 +155,20 @@ def _state(kind: Kind, states: np.ndarray) -> Markup | str:
 
 
 def _episodes(explained: Explained) -> Markup:
-    figures = []
-    for episode in explained.episodes:
-        explanation = explained.credit.explain(episode)
-        if explained.credit.view.stride == 1:
-            recording = Recording.from_episode(episode, explanation)
-            caption = f"An episode of {len(episode):,} steps, return {recording.total:.3g}."
-            figures.append(episode_figure(recording, caption))
-    return tag("div", figures)
+    if explained.credit.view.stride != 1:
+        return tag("div")
+    recordings = [
+        Recording.from_episode(episode, explained.credit.explain(episode))
+        for episode in explained.episodes
+    ]
+    limits = common_limits(recordings)
+    figures = [
+        episode_figure(
+            one, f"An episode of {len(one) - 1:,} steps, return {one.total:.3g}.", limits
+        )
+        for one in recordings
+    ]
+    return tag("div", tag("p", "All episodes share one scale.", class_="note"), figures)
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markup:

@@ -56,13 +56,14 @@ class Credit:
 
         Args:
           method: where credit comes from, by name or with settings of your own.
-          view: what the method sees of the observations; all unless given.
+          view: what the method sees of the observations; by default everything.
           encoder: an Equinox module, or any pytree that can be called, from observations with any
             leading axes to features. It is given observations as they are; without one, vectors are
             standardised.
-          updates: how often ``fit`` trains, at least; 4,000 times unless given. More episodes
-            than these updates are worth are trained on ``replay.updates_per_episode`` times each.
-          max_episode_steps: the longest episode; found in the data unless given.
+          updates: the least number of updates of ``fit``; by default 4,000. If there are more
+            episodes than these updates are worth, there are
+            ``replay.updates_per_episode`` updates for each of them.
+          max_episode_steps: the longest episode; by default that of the data.
           memory_mb: upper bound of the memory for episodes; fewer are kept if need be.
           seed: of everything random.
         """

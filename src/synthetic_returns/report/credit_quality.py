@@ -1,11 +1,7 @@
 """How good the credit is, in one number for each task: a picture can flatter."""
 
 import dataclasses
-import functools
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.agents.agent import Agent
@@ -68,17 +64,8 @@ def credit_quality(
         return None
     played = play(task, agent, credit, episodes, seed=seed)
     if measure.needs_failures:
-        played = played.beside(play(task, _aimless(agent), credit, episodes, seed=seed))
+        played = played.beside(play(task, agent, credit, episodes, seed=seed, epsilon=1.0))
     return _measured(measure, played)
-
-
-def _aimless(agent: Agent) -> Agent:
-    """An agent to whom all actions are alike."""
-    return eqx.tree_at(
-        lambda a: a.network.policy_logits,
-        agent,
-        replace_fn=functools.partial(jax.tree.map, jnp.zeros_like),
-    )
 
 
 def _measured(measure: CreditMeasure, played: Played) -> CreditQuality:

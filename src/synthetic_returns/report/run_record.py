@@ -76,7 +76,7 @@ class RunRecord:
 
     def drift(self) -> tuple[np.ndarray, np.ndarray]:
         """How much the credit changes from trace to trace on the same scripted episode."""
-        traces = read_traces(self.opened.path, scripted=True)
+        traces = read_traces(self.opened.path, "scripted")
         pairs = list(itertools.pairwise(traces))
         steps = np.array([after.step for _, after in pairs], np.float64)
         return steps, np.array([drift(before, after) for before, after in pairs])

@@ -8,7 +8,7 @@ import numpy as np
 from synthetic_returns.report.arms import ArmRecord, TaskRecord, differing_settings
 from synthetic_returns.report.chart import draw_chart
 from synthetic_returns.report.credit_quality import CreditQuality
-from synthetic_returns.report.example_episode import example_episode
+from synthetic_returns.report.example_episode import example_episodes
 from synthetic_returns.report.published import find_experiment, published
 from synthetic_returns.report.run_record import RunRecord
 from synthetic_returns.utils.settings import dotted
@@ -25,7 +25,7 @@ def credit(task: TaskRecord, qualities: Qualities) -> Markup:
     """How good the credit is, and an episode in which it can be seen."""
     cards = [_card(record, quality) for record, quality in qualities]
     with_sr = [run for run in task.runs if run.config.has_credit]
-    examples = [figure for run in with_sr[:1] if (figure := example_episode(run))]
+    examples = [figure for run in with_sr[:1] for figure in example_episodes(run)]
     if not cards and not examples:
         return tag("p", "These agents learned without credit.", class_="note")
     return tag("div", tag("div", cards, class_="cards") if cards else None, examples)

@@ -32,7 +32,7 @@ class TrainingProgress:
         Args:
           name: what is shown beside the bar.
           total: steps of the whole run.
-          console: where to; standard error unless given.
+          console: where to print; by default standard error.
         """
         self._name, self._total = name, total
         self._console = console or Console(stderr=True)

@@ -10,6 +10,7 @@
 
 import contextlib
 import datetime
+import html
 import importlib.metadata
 import json
 import math
@@ -22,6 +23,7 @@ import numpy as np
 
 from synthetic_returns.training.metrics import MetricsWriter, read_metrics
 from synthetic_returns.utils.files import RunError, acquire_lock, write_atomically
+from synthetic_returns.utils.notebook import facts_table, line_svg
 
 if TYPE_CHECKING:
     from synthetic_returns.training.loggers.base import MetricsLogger
@@ -138,8 +140,31 @@ class Run:
             )
         return _read_json(self.path / _SUMMARY)
 
+    def _repr_html_(self) -> str:
+        """What it trained, how far it is, and its learning curve, in a notebook."""
+        config = self.config
+        rows = {
+            "run": str(self.path),
+            "task": str(config.get("task_name", "")),
+            "credit": str(config.get("credit", {}).get("name", "")),
+            "seed": str(config.get("seed", "")),
+            "status": "not finished",
+        }
+        if (self.path / _SUMMARY).exists():
+            summary = self.summary()
+            rows["status"] = (
+                f"finished: {summary['env_steps']:,} steps in {summary['wall_s']:.0f} s"
+            )
+            rows |= {name: f"{x:.4g}" for name, x in summary["eval"].items() if _is_number(x)}
+        rows = {name: html.escape(value) for name, value in rows.items()}
+        if (self.path / _METRICS).exists():
+            metrics = self.read_metrics()
+            steps, returns = metrics["env_steps"], metrics["episode_return"]
+            rows["return, over the steps of training"] = line_svg(steps, returns, "return")
+        return facts_table(rows)
+
     def close(self) -> None:
-        """Gives the run free for other writers; harmless when repeated."""
+        """Releases the lock, so that others can write to the run; harmless when repeated."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -175,6 +200,10 @@ def default_run_path(root: str | Path, task: str, *labels: str) -> Path:
         with contextlib.suppress(FileExistsError):
             path.mkdir()
             return path
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
 
 
 def _check_unused(path: Path) -> None:

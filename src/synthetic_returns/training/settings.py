@@ -18,7 +18,7 @@ class ReportingSettings:
     eval_episodes: int = 200
     """Episodes of the final evaluation."""
     traces: int = 3
-    """Times, evenly over training, at which example episodes are recorded with their credit."""
+    """How often to record example episodes with their credit, evenly over training."""
 
     def __post_init__(self) -> None:
         check_positive("log_every", self.log_every)

@@ -13,12 +13,12 @@ __all__ = ["show_traces"]
 
 def show_traces(writer: MetricsWriter, config: Config, run: Path) -> None:
     """Shows the newest traces of a run, and how far the credit moved since the ones before."""
-    for name, scripted in (("agent", False), ("scripted", True)):
-        traces = read_traces(run, scripted=scripted, newest=2)
+    for player in ("agent", "exploring", "scripted"):
+        traces = read_traces(run, player, newest=2)
         if not traces or traces[-1].explanation.credit is None:
             continue
         newest = traces[-1]
         picture = draw_trace_picture(Recording.from_trace(newest, config.task))
-        writer.image(newest.step, f"example_episode/{name}", picture)
-        if scripted and len(traces) > 1:
+        writer.image(newest.step, f"example_episode/{player}", picture)
+        if player == "scripted" and len(traces) > 1:
             writer.show(newest.step, {"credit/drift": drift(traces[-2], newest)})

@@ -1,38 +1,27 @@
 """Traces: example episodes with what the credit method says about every step of them.
 
-At evenly spaced points of training, two episodes are written into a run: the best of eight that
-the agent plays (``traces/<step>.npz``) and one of the scripted policy
-(``traces/<step>-scripted.npz``), which passes the decisive states even while the agent does not
-find them yet. Nothing random is shared with training: recording changes no result.
+At evenly spaced points of training, three episodes are written into a run: the best of eight that
+the agent plays (``traces/<step>.npz``), one of middling outcome that it plays with random actions
+in between (``traces/<step>-exploring.npz``), so that there is something that it does wrong, and
+one of the scripted policy (``traces/<step>-scripted.npz``), which passes the decisive states even
+while the agent does not find them yet. Each comes with the mean credit of random play at the same
+steps. Nothing random is shared with training: recording changes no result.
 """
 
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
-from synthetic_returns.acting import actor
-from synthetic_returns.acting.host_actor import play_episodes
-from synthetic_returns.agents.agent import Agent
 from synthetic_returns.credit.explanation import Explanation, Term
-from synthetic_returns.credit.model import Credit, Played, explain
-from synthetic_returns.envs.base import Environment, VectorEnvironment
-from synthetic_returns.envs.spec import TaskSpec
-from synthetic_returns.types import Key, TimeStep, Trajectory
 
-__all__ = ["Trace", "TraceRecorder", "drift", "read_traces", "trace_points"]
+__all__ = ["SUFFIXES", "Player", "Trace", "drift", "read_traces", "trace_points"]
 
-SEED_OFFSET = 20_000  # apart from the seeds of training and of evaluation
-EPISODES = 8  # that the agent plays for one trace
 
-AGENT = ""
-SCRIPTED = "-scripted"
+Player = Literal["agent", "exploring", "scripted"]
+SUFFIXES: dict[Player, str] = {"agent": "", "exploring": "-exploring", "scripted": "-scripted"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +35,10 @@ class Trace:
       explanation: what the credit method said about each state, in numpy arrays; what is about
         leaving the last one is NaN.
       events: what happened in each step, by name.
+      reference: the mean credit of random play at each step, which pictures compare the credit
+        with; None if it is not known.
+      truth: what arriving in each state truly contributes to later rewards; None if the task does
+        not know.
     """
 
     step: int
@@ -53,6 +46,8 @@ class Trace:
     reward: np.ndarray
     explanation: Explanation
     events: dict[str, np.ndarray]
+    reference: np.ndarray | None = None
+    truth: np.ndarray | None = None
 
     def save(self, path: Path) -> None:
         """Writes one ``.npz`` file."""
@@ -60,6 +55,8 @@ class Trace:
         arrays = {"step": self.step, "observation": self.observation, "reward": self.reward}
         arrays |= {f"events/{name}": x for name, x in self.events.items()}
         arrays |= {f"terms/{name}": term.values for name, term in terms.items()}
+        known = {"reference": self.reference, "truth": self.truth}
+        arrays |= {name: x for name, x in known.items() if x is not None}
         header = {
             "credit": self.explanation.credit,
             "terms": [{"name": name} | _words(term) for name, term in terms.items()],
@@ -82,6 +79,8 @@ class Trace:
                 for name, x in arrays.items()
                 if name.startswith("events/")
             },
+            reference=arrays.get("reference"),
+            truth=arrays.get("truth"),
         )
 
 
@@ -123,16 +122,16 @@ def trace_points(steps: int, traces: int) -> list[int]:
 
 
 def read_traces(
-    run: str | Path, *, scripted: bool = False, newest: int | None = None
+    run: str | Path, player: Player = "agent", *, newest: int | None = None
 ) -> list[Trace]:
     """The traces of a run, in the order of training.
 
     Args:
       run: the run directory.
-      scripted: of the scripted policy instead of the agent.
-      newest: so many of them only, the last ones; all unless given.
+      player: who plays: the agent, the agent while it explores, or the scripted policy.
+      newest: how many of the last ones to read; None reads all.
     """
-    suffix = SCRIPTED if scripted else AGENT
+    suffix = SUFFIXES[player]
     found = Path(run, "traces").glob("*.npz")
     steps = sorted(int(path.stem) for path in found if path.stem.isdigit())
     paths = [Path(run, "traces", f"{step}{suffix}.npz") for step in steps]
@@ -154,104 +153,3 @@ def drift(before: Trace, after: Trace) -> float:
     old, new = (np.asarray(explanation.paid, np.float64) for explanation in explained)
     size, change = (float(np.sqrt(np.nanmean(np.square(x)))) for x in (new, new - old))
     return change / size if size > 1e-12 else float("nan")
-
-
-class TraceRecorder:
-    """Plays and explains the example episodes of one task."""
-
-    def __init__(self, task: TaskSpec):
-        """Compiles nothing yet; the first recording does."""
-        self._task = task
-        self._record = eqx.filter_jit(self._play_and_explain)
-        self._explain = eqx.filter_jit(explain)
-
-    def record(self, run: Path, step: int, seed: int, agent: Agent, credit: Credit | None) -> None:
-        """Writes the traces of this moment into a run directory.
-
-        Args:
-          run: the run directory.
-          step: environment steps of training so far.
-          seed: the seed of the run; all its traces start from the same states.
-          agent: plays.
-          credit: explains, if there is any.
-        """
-        key = jax.random.key(SEED_OFFSET + seed)
-        record = self._record if isinstance(self._task, Environment) else self._record_on_host
-        for suffix, episode in record(agent, credit, key).items():
-            _cut(step, *episode).save(run / "traces" / f"{step}{suffix}.npz")
-
-    def _record_on_host(self, agent: Agent, credit: Credit | None, key: Key):
-        """The same for environments that cannot be compiled; nobody has scripted these."""
-        played = _best(play_episodes(self._task, agent.network, EPISODES, key))
-        return {AGENT: (played.timestep, self._explain(credit, played))}
-
-    def _play_and_explain(self, agent: Agent, credit: Credit | None, key: Key):
-        """The longest possible episode of each player, with its explanation."""
-        env: Any = self._task
-        explained = _play(env, agent, key)
-        episodes = {AGENT: (explained.timestep, explain(credit, explained))}
-        if env.has_script:
-            timestep, action = _play_script(env, key)
-            explanation = Explanation()
-            if credit:
-                log_pi, value = _opinion(agent, timestep)
-                explanation = credit.explain(Played(timestep, action, log_pi, value))
-            episodes[SCRIPTED] = (timestep, explanation)
-        return episodes
-
-
-def _opinion(
-    agent: Agent, timestep: TimeStep
-) -> tuple[Float[Array, "time batch actions"], Float[Array, "time batch"]]:
-    """What the agent would have done in the states of an episode, and what it would expect."""
-    network = agent.network
-    features = network.torso(timestep.observation)
-    core = network.initial_state(timestep.reward.shape[1])
-    hidden, _ = network.recur(features, timestep.first, core)
-    logits, value = network.heads(hidden)
-    return jax.nn.log_softmax(logits[:-1]), value[:-1]
-
-
-def _play(env: Environment, agent: Agent, key: Key) -> Trajectory:
-    """The best of a few episodes: one in which nothing happens would show nothing."""
-    vector = VectorEnvironment(env, contributions=env.has_contributions)
-    start = actor.start(vector, agent.network, EPISODES, key)
-    _, trajectory = actor.unroll(vector, agent.network, start, env.max_episode_steps)
-    return _best(trajectory)
-
-
-def _best(played: Trajectory) -> Trajectory:
-    """The column whose first episode has the largest return."""
-    timestep = played.timestep
-    ended = jnp.cumsum(timestep.last, axis=0) > 0
-    reward = jnp.where(ended & ~timestep.last, 0, timestep.reward)  # of the first episode
-    best = jnp.argmax(jnp.sum(reward, axis=0))
-    columns = dataclasses.replace(played, core=None)
-    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, best, 1, axis=1), columns)
-
-
-def _play_script(env: Environment, key: Key) -> tuple[TimeStep, Int[Array, "time 1"]]:
-    vector = VectorEnvironment(env, contributions=env.has_contributions)
-    state, first = vector.reset(key[None])
-
-    def step(state, _):
-        action = jax.vmap(env.optimal_action)(state.inner)
-        state, timestep = vector.step(state, action)
-        return state, (timestep, action)
-
-    _, (later, action) = jax.lax.scan(step, state, length=env.max_episode_steps)
-    timestep = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, later)
-    return timestep, action
-
-
-def _cut(step: int, timestep: TimeStep, explanation: Explanation) -> Trace:
-    """The first episode of what was played."""
-    last = int(np.flatnonzero(np.asarray(timestep.last)[:, 0])[0])
-    steps = slice(0, last + 1)
-    return Trace(
-        step=step,
-        observation=np.asarray(timestep.observation)[steps, 0],
-        reward=np.asarray(timestep.reward)[steps, 0],
-        explanation=explanation.episode(0).cut(last + 1),
-        events={name: np.asarray(x)[steps, 0] for name, x in timestep.events.items()},
-    )

@@ -17,7 +17,8 @@ from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loggers.base import check_loggers, make_logger
 from synthetic_returns.training.runs import Run, RunError, default_run_path
 from synthetic_returns.training.trace_log import show_traces
-from synthetic_returns.training.traces import TraceRecorder, trace_points
+from synthetic_returns.training.trace_recorder import TraceRecorder
+from synthetic_returns.training.traces import trace_points
 from synthetic_returns.utils.settings import dotted
 
 __all__ = [
@@ -49,10 +50,10 @@ def train(
 
     Args:
       config: what to do, for instance a preset.
-      out: the run directory; the next free one under ``runs/`` unless given.
-      resume: go on with the run in ``out`` if there is one.
+      out: the run directory; by default the next free one under ``runs/``.
+      resume: continue the run in ``out``, if there is one.
       progress: called after every row of metrics with the step and the row.
-      log: who is told beside TensorBoard: ``"wandb"``, ``"mlflow"``.
+      log: loggers beside TensorBoard: ``"wandb"``, ``"mlflow"``.
     """
     return train_seeds([config], [out], resume=resume, progress=progress, log=log)[0]
 

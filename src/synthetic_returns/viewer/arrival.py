@@ -19,11 +19,21 @@ def values_on_arrival(term: Term) -> np.ndarray:
     return on_arrival(values) if term.about == "leaving" else values
 
 
-def credit_on_arrival(explanation: Explanation) -> np.ndarray | None:
-    """The credit as one number for each state, at the step that it is about; None without any."""
+def credit_on_arrival(
+    explanation: Explanation, reference: np.ndarray | None = None
+) -> np.ndarray | None:
+    """The credit as one number for each state, at the step that it is about; None without any.
+
+    Args:
+      explanation: of one episode.
+      reference: the credit of other episodes at the same steps, which it is compared with. The
+        terminal state earns nothing, and is compared with nothing.
+    """
     values = explanation.per_state()
     if values is None or explanation.credit is None:
         return None
+    if reference is not None:
+        values = np.append((values - reference)[:-1], values[-1])
     term = explanation.terms[explanation.credit]
     # Of pairs, the sum is about the state that contributes, not about those that it leads to.
     shifted = term.about == "leaving" and term.kind != "pairs"

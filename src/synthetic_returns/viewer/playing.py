@@ -1,6 +1,7 @@
 """Plays whole episodes with the agent of a run and explains every step of them."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -14,8 +15,11 @@ from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.model import Credit, explain
+from synthetic_returns.credit.reference import reference_credit
 from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState
 from synthetic_returns.envs.spec import TaskSpec
+from synthetic_returns.nn.exploring import ExploringNetwork
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import Key, TimeStep
 from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.viewer.frames import frames_of_observations
@@ -52,6 +56,21 @@ class Played:
         of_episodes = [self.explanation.episode(column).per_state() for column in columns]
         return np.stack([x for x in of_episodes if x is not None], axis=1)
 
+    def returns(self) -> np.ndarray:
+        """The return of each episode."""
+        ended = np.arange(len(self.timestep.reward))[:, None] >= self.lengths
+        return np.where(ended, 0, np.asarray(self.timestep.reward)).sum(axis=0)
+
+    def reference(self) -> np.ndarray | None:
+        """The mean credit of each step; see ``reference_credit``."""
+        mean = reference_credit(self.explanation, self.timestep.last)
+        return None if mean is None else np.asarray(mean)
+
+    def columns(self, columns: Sequence[int]) -> "Played":
+        """Some of the episodes."""
+        chosen = jnp.asarray(columns, jnp.int32)
+        return Played(*jax.tree.map(lambda x: x[:, chosen], tuple(vars(self).values())))
+
     def beside(self, other: "Played") -> "Played":
         """These episodes and others of the same task."""
         mine, others = (tuple(vars(x).values()) for x in (self, other))
@@ -66,25 +85,36 @@ def play(
     *,
     seed: int = 0,
     greedy: bool = False,
+    epsilon: float | Sequence[float] = 0.0,
 ) -> Played:
-    """Plays one episode in each of as many environments, with sampled actions unless greedy."""
+    """Plays one episode in each of as many environments.
+
+    Args:
+      task: what to play.
+      agent: plays.
+      credit: explains what it plays; None for an agent without.
+      episodes: how many.
+      seed: of everything random.
+      greedy: whether the agent takes the most probable action instead of sampling.
+      epsilon: the share of random actions, of all episodes or of each; 1 is random play.
+    """
     check_positive("episodes", episodes)
     key = jax.random.key(SEED_OFFSET + seed)
+    shares = jnp.broadcast_to(jnp.asarray(epsilon, jnp.float32), episodes)
+    network = ExploringNetwork(agent.network, shares, greedy=greedy)
     if not isinstance(task, Environment):
-        return _play_on_host(task, agent, credit, episodes, key, greedy)
-    return Played(*_play(task, agent, credit, episodes, key, greedy))
+        return _play_on_host(task, network, credit, episodes, key)
+    return Played(*_play(task, network, credit, episodes, key))
 
 
 @eqx.filter_jit
 def _play(
-    task: Environment, agent: Agent, credit: Credit | None, episodes: int, key: Key, greedy: bool
+    task: Environment, network: Network, credit: Credit | None, episodes: int, key: Key
 ) -> tuple[Any, ...]:
     """Compiled once for all runs of a task; reports play many that differ by their seed alone."""
     vector = VectorEnvironment(task, contributions=task.has_contributions)
-    start = actor.start(vector, agent.network, episodes, key)
-    _, trajectory = actor.unroll(
-        vector, agent.network, start, task.max_episode_steps, greedy=greedy
-    )
+    start = actor.start(vector, network, episodes, key)
+    _, trajectory = actor.unroll(vector, network, start, task.max_episode_steps)
 
     def step(state: VectorState, action: Int[Array, "batch"]):
         state, _ = vector.step(state, action)
@@ -99,10 +129,10 @@ def _play(
 
 
 def _play_on_host(
-    task: TaskSpec, agent: Agent, credit: Credit | None, episodes: int, key: Key, greedy: bool
+    task: TaskSpec, network: Network, credit: Credit | None, episodes: int, key: Key
 ) -> Played:
     """Episodes of environments that cannot be compiled, explained one by one: they are large."""
-    trajectory = play_episodes(task, agent.network, episodes, key, greedy=greedy)
+    trajectory = play_episodes(task, network, episodes, key)
     explain_one = eqx.filter_jit(explain)
     explanations = [
         explain_one(credit, jax.tree.map(lambda x, c=column: x[:, c : c + 1], trajectory))
@@ -112,14 +142,33 @@ def _play_on_host(
     return Played(trajectory.timestep, explanation, states=None)
 
 
-def record(task: TaskSpec, played: Played) -> list[Recording]:
-    """The played episodes with their pictures, the best first."""
+def record(
+    task: TaskSpec,
+    played: Played,
+    *,
+    reference: np.ndarray | None = None,
+    players: Sequence[str] = (),
+) -> list[Recording]:
+    """The played episodes with their pictures, the best first.
+
+    Args:
+      task: what was played.
+      played: the episodes.
+      reference: what their credit is compared with; see ``Recording``.
+      players: who played each of them.
+    """
     states = jax.tree.map(_to_host, played.states)
-    recordings = [_record(task, played, states, row) for row in range(len(played.lengths))]
+    names = players or [""] * len(played.lengths)
+    recordings = [
+        dataclasses.replace(_record(task, played, states, row, reference), player=name)
+        for row, name in enumerate(names)
+    ]
     return sorted(recordings, key=lambda recording: -recording.total)
 
 
-def _record(task: TaskSpec, played: Played, states: Any, row: int) -> Recording:
+def _record(
+    task: TaskSpec, played: Played, states: Any, row: int, reference: np.ndarray | None
+) -> Recording:
     timestep, states_of_it = played.timestep, int(played.lengths[row])
     explanation = played.explanation.episode(row).cut(states_of_it)
 
@@ -135,6 +184,8 @@ def _record(task: TaskSpec, played: Played, states: Any, row: int) -> Recording:
         event_marks=task.event_marks,
         phases=task.phases,
         place=place_in_bars(task, cut(timestep.observation)),
+        reference=None if reference is None else reference[:states_of_it],
+        truth=None if timestep.contribution is None else cut(timestep.contribution),
     )
 
 

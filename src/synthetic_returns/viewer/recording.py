@@ -25,12 +25,16 @@ class Recording:
       terms: what a credit method says about each state, by name, in the order in which it is shown.
         A plain array is a line that has the name as its label. Of a term about leaving, the entry
         of the terminal state is NaN.
-      credit: which of them is the credit itself; the first unless given.
+      credit: which of them is the credit itself; by default the first.
       frames: uint8 pictures of the states, ``[n + 1, H, W, 3]``.
       events: what happened on arriving, by name; zero where it did not.
       event_marks: how events are marked; those left out get a mark that is free.
       phases: names of the parts of an episode and the steps at which they begin, in order.
       place: which of a few states each is, for tasks that can show them all; see ``StateBars``.
+      reference: the mean credit of random play at each step; pictures show how far the credit
+        differs from it.
+      truth: what arriving in each state truly contributes to later rewards, where the task knows.
+      player: who played, for people, such as "the agent" or "random play".
     """
 
     reward: np.ndarray
@@ -41,6 +45,9 @@ class Recording:
     event_marks: Mapping[str, EventMark] = dataclasses.field(default_factory=dict)
     phases: tuple[tuple[str, int], ...] = ()
     place: np.ndarray | None = None
+    reference: np.ndarray | None = None
+    truth: np.ndarray | None = None
+    player: str = ""
 
     def __post_init__(self) -> None:
         if np.ndim(self.reward) != 1 or not len(self.reward):
@@ -49,7 +56,9 @@ class Recording:
                 "of the episode, the first included."
             )
         states = len(self.reward)
-        series = {"place": self.place} | {f"events[{name!r}]": x for name, x in self.events.items()}
+        series = {name: getattr(self, name) for name in ("place", "reference", "truth")} | {
+            f"events[{name!r}]": x for name, x in self.events.items()
+        }
         for name, values in series.items():
             if values is not None and np.shape(values) != (states,):
                 raise ValueError(
@@ -80,6 +89,12 @@ class Recording:
         """The number of states."""
         return len(self.reward)
 
+    def _repr_html_(self) -> str:
+        """The credit over the episode and what happened in it, in a notebook."""
+        from synthetic_returns.viewer.inline import inline_picture  # it draws recordings
+
+        return inline_picture(self)
+
     @property
     def explanation(self) -> Explanation:
         """The terms, and which of them is the credit."""
@@ -109,6 +124,8 @@ class Recording:
             events=trace.events,
             event_marks=task.event_marks if task else {},
             phases=task.phases if task else (),
+            reference=trace.reference,
+            truth=trace.truth,
         )
 
     @classmethod

@@ -14,7 +14,7 @@ def page_server(page: Path, port: int = 0) -> Iterator[http.server.ThreadingHTTP
 
     Args:
       page: the file; read anew at every request.
-      port: where to listen; any free port unless given.
+      port: where to listen; by default any free port.
     """
 
     class Handler(http.server.BaseHTTPRequestHandler):

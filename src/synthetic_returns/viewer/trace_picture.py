@@ -45,6 +45,7 @@ def draw_trace_picture(
     height: int = 200,
     cursor: int | None = None,
     dark: bool = False,
+    limits: tuple[float, float] | None = None,
 ) -> np.ndarray:
     """Bars of the credit over the steps, with the events above them: ``[height, width, 3]`` uint8.
 
@@ -54,8 +55,9 @@ def draw_trace_picture(
       height: of the picture.
       cursor: a step to point at.
       dark: for a dark ground.
+      limits: the smallest and the largest credit shown; by default those of the episode.
     """
-    pen = _Pen(recording, width * SMOOTH, height * SMOOTH, dark)
+    pen = _Pen(recording, width * SMOOTH, height * SMOOTH, dark, limits)
     pen.phases()
     if cursor is not None:
         pen.cursor(cursor)
@@ -68,7 +70,14 @@ def draw_trace_picture(
 class _Pen:
     """Draws on one picture; every length is in its enlarged pixels."""
 
-    def __init__(self, recording: Recording, width: int, height: int, dark: bool):
+    def __init__(
+        self,
+        recording: Recording,
+        width: int,
+        height: int,
+        dark: bool,
+        limits: tuple[float, float] | None,
+    ):
         self._line, self._count = main_line(recording), len(recording)
         self._dark = dark
         self._colours = _DARK if dark else _Colours()
@@ -77,7 +86,7 @@ class _Pen:
         self._font = ImageFont.load_default(11 * SMOOTH)
         self._left, self._right = 44 * SMOOTH, width - 10 * SMOOTH
         self._top, self._bottom = 44 * SMOOTH, height - 20 * SMOOTH
-        self._low, self._high = self._line.limits
+        self._low, self._high = limits or self._line.limits
 
     def _x(self, step: Number) -> float:
         return self._left + step * (self._right - self._left) / self._count

@@ -20,9 +20,9 @@ function drawHeat(canvas, rows, largest) {
 }
 
 // The same inside a chart, over all of its bands.
-function addHeat(svg, bands, rows, height) {
+function addHeat(svg, bands, rows, height, largest) {
   const canvas = document.createElement("canvas");
-  drawHeat(canvas, rows, largestOf(rows));
+  drawHeat(canvas, rows, largest);
   const size = { x: bands.left, y: 0, width: bands.size * bands.count, height };
   svgElement("rect", { class: "heat-ground", ...size }, svg);
   svgElement("image", { class: "heat", href: canvas.toDataURL(), preserveAspectRatio: "none", ...size }, svg);

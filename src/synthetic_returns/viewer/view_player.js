@@ -2,7 +2,7 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const find = (id) => document.getElementById(id);
-const LARGEST = largestOf(DATA.episodes.map((episode) => episode.strip));
+const SCALES = commonScales(DATA.episodes);
 
 const state = { episode: 0, step: 0, pinned: 0, timer: null };
 const sheets = new Map(); // decoded pictures by episode
@@ -114,7 +114,7 @@ function nextEvent() {
 // --- traces and lists ---
 
 function drawTraces() {
-  traces = new Traces(find("charts"), current(), DATA.events, LARGEST);
+  traces = new Traces(find("charts"), current(), DATA.events, SCALES);
 }
 
 function listHappenings() {
@@ -139,9 +139,10 @@ function listEpisodes() {
   DATA.episodes.forEach((episode, index) => {
     const button = htmlElement("button", { type: "button" });
     button.append(htmlElement("strong", {}, `return ${shortNumber(episode.total)}`), htmlElement("span", {}, `${episode.reward.length - 1} steps`));
+    if (episode.player) button.append(htmlElement("span", {}, episode.player));
     if (episode.strip) {
       const strip = htmlElement("canvas", { "aria-hidden": "true" });
-      drawHeat(strip, [episode.strip], LARGEST);
+      drawHeat(strip, [episode.strip], SCALES.largest);
       button.append(strip);
     }
     button.addEventListener("click", () => choose(index));
@@ -220,6 +221,7 @@ function listen() {
 
 function start() {
   find("title").textContent = DATA.title;
+  find("meaning").textContent = DATA.meaning;
   for (const [name, value] of DATA.facts) {
     const fact = htmlElement("div");
     fact.append(htmlElement("dt", {}, name), htmlElement("dd", {}, value));

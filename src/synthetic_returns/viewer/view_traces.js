@@ -4,10 +4,11 @@ const HEIGHTS = { events: 20, credit: 150, lines: 110, gate: 56, action: 16, pai
 const LINE_STYLES = 6; // in the style sheet
 
 class Traces {
-  constructor(container, episode, styles, largest) {
+  constructor(container, episode, styles, scales) {
     this.width = container.clientWidth;
     this.episode = episode;
     this.styles = styles;
+    this.scales = scales;
     this.count = episode.reward.length;
     this.bands = new Bands(this.count, this.width);
     this.cursors = [];
@@ -17,7 +18,7 @@ class Traces {
     this.numbers = new Map(lines.map((term, number) => [term.name, number % LINE_STYLES]));
     container.replaceChildren(
       ...this.events(),
-      ...(episode.strip ? this.credit(largest) : []),
+      ...(episode.strip ? this.credit() : []),
       ...episode.charts.flatMap((chart) => this.lines(chart)),
       ...this.others("gate", (term) => this.gate(term)),
       ...this.others("actions", (term) => this.actions(term)),
@@ -67,20 +68,20 @@ class Traces {
   }
 
   // What the agent is paid: as bars if it is a number for each state, else by its kind; and as a strip.
-  credit(largest) {
+  credit() {
     const term = this.terms.get(this.episode.credit);
     const values = this.episode.strip;
-    const strip = htmlElement("canvas", { class: "strip", role: "img", "aria-label": `Heat strip of the credit: ${term.label}` });
-    drawHeat(strip, [values], largest);
+    const strip = htmlElement("canvas", { class: "strip", role: "img", "aria-label": `Heat strip of the credit: ${this.episode.label}` });
+    drawHeat(strip, [values], this.scales.largest);
     strip.style.marginLeft = `${this.bands.left}px`;
     strip.style.width = `${this.bands.size * this.count}px`;
     if (term.kind === "actions") return [...this.actions(term), strip];
     if (term.kind === "pairs") return [...this.pairs(term), strip];
     const peak = values.indexOf(Math.max(...known(values)));
     const keys = [["positive", "block", "gain"], ["negative", "block", "loss"]];
-    const label = `Credit: ${term.label} over ${this.count} states; the largest, ${shortNumber(values[peak])}, is at step ${peak}`;
-    return [...this.panel(term.label, keys, HEIGHTS.credit, label, (svg) => {
-      const y = frameOf(svg, this.bands, HEIGHTS.credit, range(values), this.episode);
+    const label = `Credit: ${this.episode.label} over ${this.count} states; the largest, ${shortNumber(values[peak])}, is at step ${peak}`;
+    return [...this.panel(this.episode.label, keys, HEIGHTS.credit, label, (svg) => {
+      const y = frameOf(svg, this.bands, HEIGHTS.credit, this.scales.credit, this.episode);
       drawDrops(svg, this.bands, HEIGHTS.credit, this.episode, this.styles);
       drawBars(svg, this.bands, y, values, "positive", "negative");
     }), strip];
@@ -93,7 +94,7 @@ class Traces {
     if (bars && terms.length) keys.unshift(["reward", "block", title]);
     const label = [title, ...terms.map((term) => term.label)].join(", ");
     return this.panel(title, keys, HEIGHTS.lines, `Lines over ${this.count} states: ${label}`, (svg) => {
-      const y = frameOf(svg, this.bands, HEIGHTS.lines, range(bars, ...terms.map((term) => term.values)), this.episode);
+      const y = frameOf(svg, this.bands, HEIGHTS.lines, this.scales.charts.get(title), this.episode);
       drawDrops(svg, this.bands, HEIGHTS.lines, this.episode, this.styles);
       if (bars) drawBars(svg, this.bands, y, bars, "reward", "negative");
       for (const term of terms) drawLevels(svg, this.bands, y, term.values, `line-${this.numbers.get(term.name)}`);
@@ -113,7 +114,7 @@ class Traces {
     const height = HEIGHTS.action * rows.length;
     const keys = [["positive", "block", "gain"], ["negative", "block", "loss"]];
     return this.panel(term.label, keys, height, `Actions: ${term.label}, for ${rows.length} actions of ${this.count} states`, (svg) => {
-      addHeat(svg, this.bands, rows, height);
+      addHeat(svg, this.bands, rows, height, this.scales.heats.get(term.name));
       labelRows(svg, this.bands, height, rows.map((_, action) => String(action)));
     });
   }
@@ -123,7 +124,7 @@ class Traces {
     const size = term.values.length;
     const keys = [["positive", "block", "gain"], ["negative", "block", "loss"]];
     return this.panel(term.label, keys, HEIGHTS.pairs, `Pairs: ${term.label}, of ${this.count} states in each of them`, (svg) => {
-      addHeat(svg, this.bands, term.values, HEIGHTS.pairs);
+      addHeat(svg, this.bands, term.values, HEIGHTS.pairs, this.scales.heats.get(term.name));
       for (const [y, step] of [[10, 0], [HEIGHTS.pairs, this.count - 1]])
         svgElement("text", { x: this.bands.left - 6, y, "text-anchor": "end" }, svg).textContent = String(step);
       const height = Math.max(2, HEIGHTS.pairs / size);

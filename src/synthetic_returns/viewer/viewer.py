@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from synthetic_returns.viewer.arrival import credit_on_arrival
 from synthetic_returns.viewer.event_style import event_styles, marked_steps
 from synthetic_returns.viewer.frames import frame_sheet
+from synthetic_returns.viewer.main_line import main_line
+from synthetic_returns.viewer.meaning import credit_in_words
 from synthetic_returns.viewer.page import make_page, read_resource, write_page
 from synthetic_returns.viewer.recording import Recording
 from synthetic_returns.viewer.shown_terms import line_charts, shown_terms
@@ -15,7 +16,14 @@ from synthetic_returns.viewer.state_bars import StateBars
 __all__ = ["write_view"]
 
 STYLES = ("theme.css", "view.css")
-SCRIPTS = ("view_chart.js", "view_bars.js", "view_heat.js", "view_traces.js", "view_player.js")
+SCRIPTS = (
+    "view_chart.js",
+    "view_bars.js",
+    "view_heat.js",
+    "view_scales.js",
+    "view_traces.js",
+    "view_player.js",
+)
 
 
 def write_view(
@@ -44,6 +52,7 @@ def write_view(
     meanings = meanings or {}
     data = {
         "title": title,
+        "meaning": credit_in_words(recordings),
         "facts": list((facts or {}).items()),
         "events": {
             name: {
@@ -61,12 +70,15 @@ def write_view(
 
 
 def _episode(recording: Recording) -> dict[str, Any]:
+    line = main_line(recording) if recording.credit else None
     return {
+        "player": recording.player,
         "total": recording.total,
         "reward": recording.reward,
         "terms": shown_terms(recording),
         "credit": recording.credit,
-        "strip": credit_on_arrival(recording.explanation),
+        "strip": line and line.values,
+        "label": line and line.label,
         "charts": line_charts(recording),
         "events": marked_steps(recording.events),
         "phases": recording.phases,

@@ -34,8 +34,8 @@ class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
         Args:
           venv: the environment.
           **settings: alpha, beta and the others that ``StreamCredit`` describes.
-            ``max_episode_steps`` is the environment's time limit unless given, or 1,000 steps if it
-            names none.
+            ``max_episode_steps`` is by default the environment's time limit, or 1,000 steps if it
+            has none.
         """
         super().__init__(venv)
         limit = time_limit(venv)

@@ -260,8 +260,8 @@ def with_credit(model: Algorithm, **settings: Unpack[Settings]) -> Algorithm:
 
     Args:
       model: DQN, QR-DQN, SAC, TD3 or another, before it has learned anything.
-      **settings: those that ``StreamCredit`` describes. ``max_episode_steps`` is the environment's
-        time limit unless given, or 1,000 steps if it names none.
+      **settings: those that ``StreamCredit`` describes. ``max_episode_steps`` is by default the
+        environment's time limit, or 1,000 steps if it has none.
     """
     buffer = getattr(model, "replay_buffer", None)
     if not isinstance(model, OffPolicyAlgorithm) or not isinstance(buffer, ReplayBuffer):

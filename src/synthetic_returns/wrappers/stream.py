@@ -86,7 +86,7 @@ class StreamCredit:
           beta: weight of the environment's reward.
           max_episode_steps: how long episodes are expected to be at most; memory for longer ones
             is found when they come.
-          view: what the method sees of the observations; all unless given.
+          view: what the method sees of the observations; by default everything.
           encoder: an Equinox module, or any pytree that can be called, from observations with any
             leading axes to features; None chooses one by the shape of the observations.
           observation_fn: from a batch of observations to the array ``[num_envs, ...]`` that credit

@@ -34,8 +34,8 @@ class SyntheticReturnsVectorWrapper(Credited, VectorWrapper):
           env: the vector environment.
           autoreset_mode: how it starts new episodes; None takes what its metadata says.
           **settings: alpha, beta and the others that ``StreamCredit`` describes.
-            ``max_episode_steps`` is the environment's time limit unless given, or 1,000 steps if it
-            names none.
+            ``max_episode_steps`` is by default the environment's time limit, or 1,000 steps if it
+            has none.
         """
         super().__init__(env)
         self._mode = _autoreset_mode(env, autoreset_mode)

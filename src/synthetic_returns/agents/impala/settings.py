@@ -22,15 +22,15 @@ class ImpalaSettings:
     entropy_cost: float = 0.01
     """Weight of the entropy bonus."""
     entropy_decay: float = 0.0
-    """The share of it that is gone at the end of the run, falling linearly; 0 keeps it."""
+    """The share of the bonus that is removed, linearly over the run; 0 keeps it constant."""
     value_cost: float = 0.5
     """Weight of the value loss, which is half of the squared error."""
     action_prior: float = 0.0
-    """The probability of action 0 that the agent begins with and that the entropy bonus pulls
-    towards, for tasks in which actions at random lead nowhere; 0 for all actions alike."""
+    """The initial probability of action 0, towards which the entropy bonus pulls, for tasks in
+    which random actions lead nowhere; 0 for a uniform policy."""
     epochs: int = 1
-    """Optimisation steps with each unroll. V-trace corrects for what the steps before changed; more
-    are for tasks in which experience is dearer than arithmetic."""
+    """Optimisation steps with each unroll, corrected by V-trace. More than one suits tasks in which
+    experience costs more than computing."""
 
     torso: TorsoSettings = dataclasses.field(default=TorsoSettings(channels=(32, 64)))
     """From observations to features."""

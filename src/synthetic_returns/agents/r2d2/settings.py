@@ -24,17 +24,17 @@ class R2D2Settings:
     n_step: int = 5
     """Rewards in a target before it bootstraps."""
     value_rescaling: bool = True
-    """Learn values on a scale on which large ones are not so large."""
+    """Learn rescaled values, h(x) = sign(x) (sqrt(|x| + 1) - 1) + 0.001 x."""
     batch_size: int = 32
     """Sequences of an update."""
     sequence_length: int = 20
-    """Steps of each that are learned from."""
+    """Steps of each sequence that the agent learns from."""
     burn_in: int = 0
-    """Steps before these, from which the LSTM only brings its stored state up to date."""
+    """Steps before these that only bring the stored state of the LSTM up to date."""
     updates_per_unroll: int = 4
     """Optimisation steps after each unroll."""
     target_period: int = 100
-    """Updates between two copies of the network to the one that targets are made with."""
+    """Updates between two copies of the network to the target network."""
     epsilon: float = 0.4
     """Share of random actions in the environment that explores most."""
     epsilon_alpha: float = 7.0

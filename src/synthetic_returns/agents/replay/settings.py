@@ -22,11 +22,11 @@ class SequenceReplaySettings:
     largest_error: float = 0.9
     """Weight of the largest error of a sequence in its priority; the rest is that of the mean."""
     relabel: float = 0.1
-    """All that is kept is paid anew, by what the credit method knows then, whenever this share of
-    it is new; so credit is never older than that. 0 pays once, as steps arrive."""
+    """Recompute the credit of the whole replay whenever this share of it is new, so that credit is
+    never older. 0 computes it once, as steps arrive."""
     save: bool = True
-    """Keep the experience in checkpoints, so that a resumed run goes on exactly. Without it a
-    resumed run gathers new one first; for observations too large to be saved every minute."""
+    """Keep the replay in checkpoints, so that a resumed run continues exactly. Without it a resumed
+    run first gathers new experience: for observations too large to save every minute."""
 
     def __post_init__(self) -> None:
         check_positive("capacity", self.capacity)

@@ -41,7 +41,7 @@ class EpisodeBuffer:
           slots: how many are kept, at least 2.
           fields: what is kept of them beside observations, rewards and discounts: ``action``,
             ``log_probs``, ``value``.
-          max_steps: how long an episode may be; as long as expected unless given.
+          max_steps: how long an episode may be; by default as long as expected.
         """
         if slots < 2:
             raise ValueError(

@@ -20,8 +20,8 @@ class Replay:
     warmup: int = 1
     """Episodes to gather before the first update."""
     save: bool = True
-    """Keep the episodes in checkpoints, so that a resumed run goes on exactly. Without them a
-    resumed run gathers new ones first; for observations too large to be saved every minute."""
+    """Keep the episodes in checkpoints, so that a resumed run continues exactly. Without them a
+    resumed run first gathers new ones: for observations too large to save every minute."""
     same_age: bool = False
     """Draw the episodes of an update from about the same time, so that they differ by what happened
     in them, and not by the policy."""

@@ -66,9 +66,9 @@ def associate(
       features: the states ``s_t`` of the unroll, as ``c`` sees them and the memory keeps them.
       first: where an episode starts.
       reward: the reward of the step that leaves ``s_t``.
-      current: the states as ``g`` and ``b`` see them; the same as ``features`` unless given.
-      valid: where ``s_t`` has a successor in its episode, so that the reward is one; everywhere
-        unless given. A terminal state has none.
+      current: the states as ``g`` and ``b`` see them; by default the same as ``features``.
+      valid: where ``s_t`` has a successor in its episode, so that there is a reward; by default
+        everywhere. A terminal state has none.
       two_stage: fit ``b`` to the reward and the memory to what ``b`` leaves (the Skiing section),
         instead of both at once.
       check: refuse rewards that are not finite. Inside jit this costs a call to the host in every

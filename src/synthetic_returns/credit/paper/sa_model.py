@@ -57,7 +57,7 @@ class StateAssociativeModel(eqx.Module):
 
         Args:
           past_size: features of a stored state.
-          current_size: features of the current state; the same as ``past_size`` unless given.
+          current_size: features of the current state; by default as many as ``past_size``.
           contribution_layers: hidden sizes of ``c``.
           gate_layers: hidden sizes of ``g``.
           baseline_layers: hidden sizes of ``b``.

@@ -189,7 +189,7 @@ class Crew:
         return self._published[1]
 
     def _receive(self) -> None:
-        """Waits a moment for actors, and looks at what has arrived, what was begun first first.
+        """Waits a moment for actors, and looks at the unrolls that have arrived, the oldest first.
 
         Ray names one of those that have arrived, whichever: the others would grow old.
         """

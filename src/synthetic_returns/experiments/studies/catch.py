@@ -76,7 +76,10 @@ def _draw_catch(results: Results, path: Path) -> Path:
             solved=20 * experiment.solved, top=20.0,
         )  # fmt: skip
     above.axes[-1].legend(loc="best")
-    draw_traces(below, results[CATCH_DELAYED_20.name]["episodic"][0])
+    # An agent that catches every ball would not show what a miss costs.
+    example = results[CATCH_DELAYED_20.name]["episodic"][0]
+    traces = example.example_traces("exploring") or example.example_traces()
+    draw_traces(below, traces, marks=example.event_marks)
     return save(figure, path)
 
 

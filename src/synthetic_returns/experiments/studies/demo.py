@@ -1,37 +1,51 @@
-"""The demo: delayed Catch with and without synthetic returns, one seed, a few minutes."""
+"""The demo: delayed Catch with and without synthetic returns, one seed, a minute and a half."""
 
 import dataclasses
 from pathlib import Path
 
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
-from synthetic_returns.experiments.figures.traces import draw_trace
+from synthetic_returns.experiments.figures.traces import draw_traces
+from synthetic_returns.experiments.outcome import Outcome, Outcomes
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.study import Results, Study
 from synthetic_returns.training.runs import default_run_path
 
-__all__ = ["STUDY", "demo_folder"]
+__all__ = ["DEMO", "STUDY", "credited_run", "demo_folder"]
 
-DEMO = dataclasses.replace(CATCH_DELAYED_20, name="demo", steps=400_000, seeds=1, bars=())
+ARMS = tuple(
+    dataclasses.replace(arm, label="without" if arm.name == "none" else "with synthetic returns")
+    for arm in CATCH_DELAYED_20.arms
+)
+DEMO = dataclasses.replace(
+    CATCH_DELAYED_20, name="demo", steps=400_000, seeds=1, bars=(), arms=ARMS
+)
 FIGURE = "demo.png"
 
 
 def draw(results: Results, out: Path) -> list[Path]:
-    """Both learning curves, and where synthetic returns are given in an episode."""
+    """Both learning curves, and the credit over three episodes, as in the paper's figure."""
     outcomes = results[DEMO.name]
-    balls = outcomes["episodic"][0].config["task"]["runs"]
-    figure = new_figure(3.0)
-    curves, trace = figure.subplots(1, 2)
+    run = credited_run(outcomes)
+    balls = run.config["task"]["runs"]
+    figure = new_figure(4.4)
+    left, right = figure.subfigures(1, 2, width_ratios=(1, 2), squeeze=False)[0]
+    curves = left.subplots()
     draw_curves(
         curves, outcomes, "catch", label=f"balls caught, of {balls}",
-        title="Catch, all rewards at the end", solved=DEMO.solved * balls, top=float(balls),
+        title="Catch, paid at the end", solved=DEMO.solved * balls, top=float(balls),
     )  # fmt: skip
-    curves.legend(loc="best")
-    draw_trace(
-        trace, outcomes["episodic"][0].example_traces()[-1], "Synthetic return in one episode"
-    )
-    trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
+    curves.set_yticks(range(0, balls + 1, 5))
+    left.legend(loc="outside lower center", ncols=2, handlelength=1.2, columnspacing=1)
+    traces = run.example_traces("exploring") or run.example_traces()
+    *_, lowest = draw_traces(right, traces, marks=run.event_marks, stacked=True)
+    lowest.set_xlabel("step of an episode, with random actions in between")
     return [save(figure, out / FIGURE)]
+
+
+def credited_run(outcomes: Outcomes) -> Outcome:
+    """The run whose agent is given credit."""
+    return next(runs[0] for arm, runs in outcomes.items() if arm != "none")
 
 
 STUDY = Study("demo", "delayed Catch with and without synthetic returns", (DEMO,), draw)

@@ -84,7 +84,9 @@ def draw(results: Results, out: Path) -> list[Path]:
             top=1.0,
         )  # fmt: skip
         door.legend(loc="best")
-        _shade(draw_traces(below, outcomes["episodic"][0]), outcomes["episodic"][0])
+        example = outcomes["episodic"][0]
+        axes = draw_traces(below, example.example_traces(), marks=example.event_marks)
+        _shade(axes, example)
         figures.append(save(figure, out / "key-to-door.png"))
     variants = [e for e in VARIANTS if e.name in results]
     if variants:
@@ -97,7 +99,9 @@ def draw(results: Results, out: Path) -> list[Path]:
                 solved=experiment.solved, top=1.0,
             )  # fmt: skip
             run = outcomes["episodic"][0]
-            draw_trace(trace, run.example_traces()[-1], "an episode at the end")
+            draw_trace(
+                trace, run.example_traces()[-1], "an episode at the end", marks=run.event_marks
+            )
             trace.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
             _shade([trace], run)
         rows[0][0].legend(loc="best")

@@ -56,7 +56,9 @@ def draw(results: Results, out: Path) -> list[Path]:
     gates.set_xlabel("frames (million)")
     gates.set_ylim(0, 20.5)
     if "episodic" in outcomes:
-        _leave_out_first_state(draw_traces(below, outcomes["episodic"][0]))
+        example = outcomes["episodic"][0]
+        axes = draw_traces(below, example.example_traces(), marks=example.event_marks)
+        _leave_out_first_state(axes)
     return [save(figure, out / "skiing.png")]
 
 

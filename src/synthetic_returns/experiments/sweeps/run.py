@@ -41,7 +41,7 @@ class Sweep:
       space: what the rest is drawn from.
       config: what the flags mean without the drawn values.
       folder: where the trials are trained.
-      storage: URL of the Optuna storage; a journal file in the folder unless given.
+      storage: URL of the Optuna storage; by default a journal file in the folder.
     """
 
     settings: Settings

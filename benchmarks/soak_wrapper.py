@@ -71,9 +71,16 @@ def last_reported(folder: Path) -> tuple[int, int]:
     return episodes, updates
 
 
+def wait_for_save(process: subprocess.Popen, folder: Path) -> None:
+    """Waits until a process has come as far as to save."""
+    before = last_reported(folder)
+    while last_reported(folder) == before and process.poll() is None:
+        time.sleep(0.05)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--minutes", type=float, default=20, help="beside those of starting")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--every", type=float, default=2, help="seconds between two saves")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
@@ -85,15 +92,16 @@ def main() -> None:
         return
 
     rng, rows = random.Random(options.seed), []
-    # Even lives on average, each between half and one and a half of the mean.
     mean = 60 * options.minutes / options.kills
     with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
         folder = Path(temporary)
         command = [sys.executable, __file__, "--live", folder, "--every", str(options.every)]
         for number in range(1, options.kills + 1):
             before = progress(folder)
-            seconds = mean * rng.uniform(0.5, 1.5)
             process = subprocess.Popen([str(word) for word in command])
+            if number % 4:  # else it may be killed while it starts, or loads
+                wait_for_save(process, folder)
+            seconds = mean * rng.uniform(0, 2)
             try:
                 code = process.wait(timeout=seconds)
                 raise SystemExit(f"the process ended by itself with code {code}")

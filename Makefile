@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test test-slow lint types browser docs clean
+.PHONY: setup demo test test-slow lint types browser docs release-check clean
 
 setup: $(VENV)/.installed
 
@@ -39,6 +39,10 @@ browser:
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "the site is in site/; $(BIN)/python -m mkdocs serve shows it while you write"
+
+# Builds sdist and wheel and tries the wheel alone, with the oldest and the newest dependencies.
+release-check:
+	$(PYTHON) .ci/release_check.py
 
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(PIP) --editable ".[docs]"

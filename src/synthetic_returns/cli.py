@@ -9,23 +9,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from synthetic_returns.commands.catalog import COMMANDS
 from synthetic_returns.utils.suggestions import unknown
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main"]
 
-COMMANDS = {
-    "train": "train an agent on a task, with or without synthetic returns",
-    "evaluate": "play episodes with a trained agent",
-    "view": "see the credit: play episodes of a run in one HTML page",
-    "explain": "which steps of recorded episodes earned their outcome: page and rewards",
-    "report": "one HTML page about runs: curves, steps to solve, quality of the credit",
-    "reproduce": "the paper's experiments: both arms, all seeds, figures and tables",
-    "sweep": "random search over settings, side by side or on many machines; and its results",
-    "demo": "delayed Catch with and without synthetic returns, side by side",
-    "tasks": "list the tasks, or draw an episode of one",
-    "credit": "list the credit methods, or explain one and its settings",
-    "bench": "measure speed: the core, the environments, the agent",
-}
 TRACEBACK = "SYNTHETIC_RETURNS_TRACEBACK"  # set it to see where a message comes from
 
 
@@ -35,21 +23,20 @@ def usage() -> str:
     return f"""\
 usage: synthetic-returns COMMAND [OPTIONS]
 
-Long-term credit assignment for reinforcement learning: find out which steps earned a late
-reward, and pay the agent there (Raposo et al. 2021).
+Long-term credit assignment for reinforcement learning: find out which steps
+earned a late reward, and pay the agent there (Raposo et al. 2021).
 
 commands:
 {lines}
 
-  synthetic-returns COMMAND --help        what a command takes
-  synthetic-returns train TASK --help     every setting of training on a task, with its value
-  SYNTHETIC_RETURNS_TRACEBACK=1           in the environment: where an error message comes from
+  synthetic-returns COMMAND --help      what a command takes
+  synthetic-returns train TASK --help   every setting, with its value
+  SYNTHETIC_RETURNS_TRACEBACK=1         in the environment: tracebacks of errors
 
 examples:
-  synthetic-returns train catch-delayed                        the fast preset, about a minute
-  synthetic-returns train key-to-door --credit none --seed 3   the baseline agent
+  synthetic-returns train catch-delayed        the fast preset, about a minute
   synthetic-returns train chain --preset paper --seeds 4
-  synthetic-returns evaluate runs/catch-delayed-fast-episodic-001
+  synthetic-returns runs
   synthetic-returns view runs/catch-delayed-fast-episodic-001 --open
 """
 

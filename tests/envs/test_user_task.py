@@ -1,7 +1,6 @@
 """A task that no file of the package knows: registered, trained on by name, opened and viewed."""
 
 import dataclasses
-import io
 from typing import ClassVar
 
 import equinox as eqx
@@ -10,11 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import Array, Bool, Int
-from rich.console import Console
 
 import synthetic_returns as sr
 from synthetic_returns.config import Config
-from synthetic_returns.envs.catalog import tasks_table
+from synthetic_returns.envs.catalog import tasks_listing
 from synthetic_returns.envs.registry import USER_TASKS
 from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.training.traces import read_traces
@@ -102,9 +100,7 @@ def test_a_task_of_ones_own_is_trained_on_by_name_and_viewed(tmp_path):
     assert recording.event_marks == Switch.event_marks
     assert len(recording) == 4
 
-    console = Console(width=200, record=True, file=io.StringIO())
-    console.print(tasks_table())
-    assert "turn the light on" in console.export_text()
+    assert "turn the light on" in tasks_listing().plain()
 
 
 def test_a_task_without_a_scripted_policy_says_what_to_define():

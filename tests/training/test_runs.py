@@ -17,6 +17,12 @@ from synthetic_returns.training.runs import Run, RunError, default_run_path
 
 COMMAND = ["synthetic-returns", "train", "catch"]
 CONFIG = {"task": "catch", "learning_rate": 2e-4, "hidden": [128, 128], "clip": float("inf")}
+SUMMARY = {
+    "env_steps": 100,
+    "wall_s": 2.5,
+    "eval": {"return_mean": 0.5, "return_low": 0.0, "return_high": 1.0},
+}
+OLD, NEW = SUMMARY | {"version": "old"}, SUMMARY | {"version": "new"}
 
 # Creates a run, says so, and holds it until it is killed.
 HOLD_RUN = """
@@ -157,7 +163,7 @@ def test_open_names_what_is_wrong(path):
     with pytest.raises(RunError, match="holds a list"):
         Run.open(path)
     (path / "config.json").write_text('{"format": 1}')
-    with pytest.raises(RunError, match=r"lacks .*'command'"):
+    with pytest.raises(RunError, match=r"lacks 'version'"):
         Run.open(path)
 
 
@@ -228,12 +234,27 @@ def test_summary_is_portable_json(path):
     with Run.create(path, CONFIG, COMMAND) as run:
         with pytest.raises(RunError, match=r"summary\.json: it has not finished.*--resume"):
             run.summary()
-        run.write_summary(
-            {"eval": {"return": np.float32(0.5), "low": float("nan")}, "n": jnp.arange(2)}
-        )
-    expected = {"eval": {"return": 0.5, "low": None}, "n": [0, 1]}
-    assert run.summary() == expected
-    assert "NaN" not in (path / "summary.json").read_text()
+        result = SUMMARY["eval"] | {"return_mean": np.float32(0.5), "return_low": float("nan")}
+        run.write_summary(SUMMARY | {"eval": result, "n": jnp.arange(2)})
+    text = (path / "summary.json").read_text()
+    assert json.loads(text)["eval"] == {"return_mean": 0.5, "return_low": None, "return_high": 1.0}
+    assert json.loads(text)["n"] == [0, 1]
+    assert np.isnan(run.summary()["eval"]["return_low"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"eval": 3}, "has no evaluation"),
+        ({"eval": {}}, r"eval.return_mean of .*summary.json is None and must be a number"),
+        ({"env_steps": "many"}, "env_steps of .* is 'many' and must be a number"),
+    ],
+)
+def test_a_summary_without_its_numbers_is_refused(path, change, message):
+    with Run.create(path, CONFIG, COMMAND) as run:
+        run.write_summary(SUMMARY | change)
+    with pytest.raises(RunError, match=message):
+        run.summary()
 
 
 def test_a_failed_write_keeps_the_old_file(path, monkeypatch):
@@ -241,21 +262,21 @@ def test_a_failed_write_keeps_the_old_file(path, monkeypatch):
         raise OSError("disk full")
 
     with Run.create(path, CONFIG, COMMAND) as run:
-        run.write_summary({"version": "old"})
+        run.write_summary(OLD)
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", fail)
             with pytest.raises(OSError, match="disk full"):
-                run.write_summary({"version": "new"})
-        assert run.summary() == {"version": "old"}
+                run.write_summary(NEW)
+        assert run.summary() == OLD
 
 
 def test_files_are_replaced_and_not_written_over(path):
     with Run.create(path, CONFIG, COMMAND) as run:
-        run.write_summary({"version": "old"})
+        run.write_summary(OLD)
         (path / "old.json").hardlink_to(path / "summary.json")
-        run.write_summary({"version": "new"})
-    assert json.loads((path / "old.json").read_text()) == {"version": "old"}
-    assert run.summary() == {"version": "new"}
+        run.write_summary(NEW)
+    assert json.loads((path / "old.json").read_text()) == OLD
+    assert run.summary() == NEW
 
 
 def test_metrics_live_in_the_run(path):

@@ -4,9 +4,7 @@ import os
 
 import pytest
 
-from synthetic_returns.training.trainer import train
 from synthetic_returns.utils.cores import pin, usable_cores
-from tests.small import small_config
 
 
 @pytest.fixture
@@ -32,8 +30,3 @@ def test_elsewhere_cores_are_counted(elsewhere, monkeypatch, counted, cores):
 
 def test_elsewhere_a_process_is_left_where_it_is(elsewhere):
     pin(os.getpid(), 0)
-
-
-def test_elsewhere_agents_are_trained(elsewhere, tmp_path):
-    run = train(small_config("episodic", {"engine.devices": 0}), out=tmp_path / "run")
-    assert run.summary()["env_steps"] == 80

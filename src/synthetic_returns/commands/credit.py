@@ -7,8 +7,9 @@ USAGE = """\
 usage: synthetic-returns credit
        synthetic-returns credit NAME
 
-Lists the credit methods: what each does, its paper, what it needs and where it can be used; or
-explains one of them and lists its settings.
+Lists the credit methods: what each does, its paper, what it needs and where it
+can be used; or explains one of them and lists its settings. When piped, fields
+have tabs between them.
 """
 
 
@@ -18,14 +19,15 @@ def main(arguments: Sequence[str]) -> None:
         print(USAGE)
         return
     import tyro
-    from rich.console import Console
 
-    from synthetic_returns.credit.catalog import describe, methods_table
+    from synthetic_returns.credit.catalog import describe, methods_listing
     from synthetic_returns.credit.registry import find_method
+    from synthetic_returns.utils.listing import is_terminal, print_listing
 
     if not arguments:
-        Console().print(methods_table())
-        print("\nsynthetic-returns credit NAME explains one and lists its settings.")
+        print_listing(methods_listing())
+        if is_terminal():
+            print("\nsynthetic-returns credit NAME explains one and lists its settings.")
         return
     if len(arguments) > 1:
         raise ValueError(f"credit takes the name of one method, not {' '.join(arguments)!r}.")

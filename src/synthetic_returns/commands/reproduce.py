@@ -64,14 +64,14 @@ def main(arguments: Sequence[str]) -> None:
 def _check_settings(studies: Sequence["Study"], runs: Path) -> None:
     """Refuses runs that were made with other settings, so that one table shows one method."""
     from synthetic_returns.commands.train import configuration
-    from synthetic_returns.config import Config
+    from synthetic_returns.training.run_config import read_config
     from synthetic_returns.training.runs import Run, RunError
     from synthetic_returns.training.trainer import difference
 
     for job in _jobs(studies, runs):
         if not (job.out / "config.json").exists():
             continue
-        now, before = configuration(job.arguments), Config.from_dict(Run.open(job.out).config)
+        now, before = configuration(job.arguments), read_config(Run.open(job.out))
         if before != now:
             raise RunError(
                 f"{job.out} was made with other settings ({difference(before, now)}); "

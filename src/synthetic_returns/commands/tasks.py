@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tyro
-from rich.console import Console
+
+from synthetic_returns.utils.listing import print_listing
 
 USAGE = """\
 usage: synthetic-returns tasks
        synthetic-returns tasks show NAME [--out FILE.png]
 
-Lists every task with its observation, actions, episode length, random and optimal return; or draws
-one episode of a task under its scripted policy and lists the task's parameters.
+Lists every task with its observation, actions, episode length, random and
+optimal return; or draws one episode of a task under its scripted policy and
+lists the task's parameters. When piped, fields have tabs between them.
 """
 
 
@@ -34,10 +36,10 @@ def main(arguments: Sequence[str]) -> None:
     if arguments and arguments[0] in ("-h", "--help"):
         print(USAGE)
         return
-    from synthetic_returns.envs.catalog import parameters_table, tasks_table
+    from synthetic_returns.envs.catalog import parameters_listing, tasks_listing
 
     if not arguments:
-        Console().print(tasks_table())
+        print_listing(tasks_listing())
         return
     if arguments[0] != "show":
         print(USAGE, file=sys.stderr)
@@ -52,5 +54,6 @@ def main(arguments: Sequence[str]) -> None:
     if out.exists():
         raise FileExistsError(f"{out} exists and is not overwritten; choose another --out.")
     draw_strip(task.name, out, seed=parsed.seed)
-    Console().print(parameters_table(task))
+    print(f"{task.name} ({task.gymnasium_id}): {task.description}")
+    print_listing(parameters_listing(task))
     print(f"one episode: {out}")

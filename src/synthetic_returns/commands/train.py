@@ -13,6 +13,7 @@ from synthetic_returns.config import Config
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, find_task
 from synthetic_returns.presets import preset, presets_of
+from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run, default_run_path
 from synthetic_returns.utils.checks import check_positive
 
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
     parsed, config = _parse(task, rest)
 
     # Only now what is slow to load.
-    from synthetic_returns.commands.show import print_summaries
+    from synthetic_returns.commands.show import print_next, print_summaries
 
     if parsed.seeds > 1:
         runs = _train_seeds(parsed, config, rest)
@@ -90,6 +91,8 @@ def main(arguments: Sequence[str]) -> None:
             with TrainingProgress(config.task_name, config.steps) as progress:
                 runs = [train(config, out=out, resume=resume, progress=progress, log=parsed.log)]
     print_summaries(runs)
+    if not parsed.quiet:
+        print_next(runs)
 
 
 def configuration(arguments: Sequence[str]) -> Config:
@@ -166,11 +169,11 @@ def _earlier_runs(rest: list[str]) -> list[Run]:
     if not path.exists():
         return []
     seeds = [Run.open(config.parent) for config in path.glob("seed-*/config.json")]
-    return sorted(seeds, key=lambda run: run.config["seed"]) or [Run.open(path)]
+    return sorted(seeds, key=lambda run: read_config(run).seed) or [Run.open(path)]
 
 
 def _earlier_config(run: Run, task: str | None, preset_name: str | None) -> Config:
-    config = Config.from_dict(run.config)
+    config = read_config(run, named=task)
     for what, given, was in (
         ("task", task, config.task_name),
         ("preset", preset_name, config.preset),

@@ -2,12 +2,11 @@
 
 import inspect
 
-from rich.table import Table
-
 from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.registry import AnyMethod, find_method, method_names
+from synthetic_returns.utils.listing import Listing
 
-__all__ = ["describe", "methods_table", "usable_in"]
+__all__ = ["describe", "methods_listing", "usable_in"]
 
 
 def usable_in(method: type[AnyMethod]) -> str:
@@ -18,17 +17,15 @@ def usable_in(method: type[AnyMethod]) -> str:
     return "train" if ours_alone & method.needs else "anywhere"
 
 
-def methods_table() -> Table:
-    """Every method in one line."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("name", "what it does", "paper", "needs", "used in"):
-        table.add_column(heading, no_wrap=heading not in ("paper", "needs"))
+def methods_listing() -> Listing:
+    """Every method: what it does, where it comes from, what it needs and where it can be used."""
+    rows = []
     for name in method_names():
         method = find_method(name)
-        needs = ", ".join(sorted(method.needs)) or "-"
-        paper = method.reference.replace(" et al.", "+") or "-"
-        table.add_row(name, method.summary, paper, needs, usable_in(method))
-    return table
+        needs = f"; needs {', '.join(sorted(method.needs))}" if method.needs else ""
+        summary = f"{method.summary}{needs}"
+        rows.append((name, usable_in(method), method.reference or "-", summary))
+    return Listing(("name", "used in", "paper", "what it does"), rows, below="what it does")
 
 
 def describe(method: type[AnyMethod]) -> str:

@@ -239,6 +239,11 @@ class CreditDriver(Generic[Item]):
             self._arrays, self._metrics = self._functions.learn(self._arrays, vars(batch), draw)
             self.updates += 1
 
+    @property
+    def can_grow(self) -> bool:
+        """Whether the buffer makes room for episodes that are longer than expected."""
+        return self._fitting is not None
+
     def make_room(self, steps: int, rng: np.random.Generator) -> None:
         """Lets the buffer grow to episodes of so many steps, if it is too small for them."""
         if steps <= self.buffer.max_steps or self._fitting is None:

@@ -7,21 +7,26 @@ their names, and the episodes of its buffer one after another, without the paddi
 import importlib.metadata
 import io
 import json
-import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.credit.data.buffer import OF_EPISODES, EpisodeBuffer
 from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.method import Assigner
+from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.utils.archives import check_room, read_arrays
 from synthetic_returns.utils.files import RunError, replacing
 
-__all__ = ["load_driver", "read_about", "save_driver"]
+__all__ = ["check_saved", "load_driver", "read_about", "save_driver"]
 
 FORMAT = 3
+_LARGEST = 2**31  # number of anything
 
 # What has to agree, and how to make it agree.
 _REMEDIES = {
@@ -43,7 +48,7 @@ def save_driver(
       about: what else there is to know, as JSON can say it; ``read_about`` gives it back.
     """
     buffer = driver.buffer
-    arrays = {f"state{name}": np.asarray(x) for name, x in _leaves(driver).items()}
+    arrays = {f"state{name}": np.asarray(x) for name, x in _leaves(driver.state).items()}
     arrays |= {
         "header": np.array(json.dumps(_header(driver))),
         "about": np.array(json.dumps(about or {})),
@@ -66,7 +71,7 @@ def save_driver(
 def read_about(path: Path) -> dict[str, Any]:
     """What ``save_driver`` was told about a driver."""
     arrays = _read(path)
-    return json.loads(str(arrays["about"])) if "about" in arrays else {}
+    return _read_json(path, arrays, "about") if "about" in arrays else {}
 
 
 def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
@@ -75,29 +80,34 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     Where it has room for fewer episodes, some of the older ones are left out.
     """
     arrays = _read(path)
-    _check_header(path, json.loads(str(arrays["header"])), _header(driver))
-    template = _leaves(driver)
-    names = {f"state{name}": name for name in template}
-    for name in sorted(names.keys() | {name for name in arrays if name.startswith("state")}):
-        there = str(arrays[name].shape) if name in arrays else "missing"
-        here = str(template[names[name]].shape) if name in names else "missing"
-        if there != here:
-            raise RunError(
-                f"{path} belongs to another model: {name} is {there} in the file and {here} here; "
-                "make the wrapper with the method and the encoder that it was saved with."
-            )
+    _check_header(path, _read_json(path, arrays, "header"), _header(driver))
+    _check_state(path, arrays, _leaves(driver.state))
+    _check_counts(path, arrays)
+    length, rng = arrays["length"].astype(np.int32), np.random.default_rng(int(arrays["seed"]))
+    longest = int(length.max(initial=0))
+    here = driver.buffer
+    padded = here.bytes_of(len(length), max(longest, here.max_steps))
+    check_room(padded, f"{len(length):,} episodes of up to {longest:,} steps, as in {path},")
+    if longest > here.max_steps and not driver.can_grow:
+        raise _damaged(path, f"an episode of {longest:,} steps, longer than {here.max_steps:,}")
+    for name, array in here.arrays.items():
+        states = int(length.sum()) + (np.count_nonzero(length) if name == "observation" else 0)
+        wanted = ((states, *array.shape[2:]), array.dtype)
+        found = arrays.get(f"buffer/{name}", np.zeros(0))
+        if (found.shape, found.dtype) != wanted:
+            raise _damaged(path, f"{name} is {found.dtype}{list(found.shape)}, not {wanted}")
 
     def loaded(tree_path: Any, leaf: Any) -> Any:
         name = f"state{jax.tree_util.keystr(tree_path)}"
-        return jnp.array(arrays[name]) if name in names else leaf
+        return jnp.array(arrays[name]) if isinstance(leaf, jax.Array) else leaf
 
-    length, rng = arrays["length"], np.random.default_rng(int(arrays["seed"]))
-    driver.make_room(int(length.max(initial=0)), rng)
+    driver.make_room(longest, rng)
     here = driver.buffer
     there = EpisodeBuffer(here.spec, len(length), here.fields, here.max_steps)
     for name, array in there.arrays.items():
         array[_held(array, length, name)] = arrays[f"buffer/{name}"]
-    there.restore(there.arrays | {name: arrays[name] for name in OF_EPISODES})
+    counts = {name: arrays[name].astype(np.int64) for name in OF_EPISODES}
+    there.restore(there.arrays | counts | {"length": length})
     there.resize(here.max_steps, here.slots, rng)
     driver.seed = int(arrays["seed"])
     driver.restore(
@@ -110,6 +120,46 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     )
 
 
+def check_saved(path: Path, method: Assigner, spec: EpisodeSpec) -> None:
+    """Refuses a file of another model than a method would make; no such model is made."""
+    state = eqx.filter_eval_shape(lambda key: method.init(spec, key), jax.random.key(0))
+    _check_state(path, _read(path), _leaves(state))
+
+
+def _check_state(path: Any, arrays: Mapping[str, np.ndarray], template: Mapping[str, Any]) -> None:
+    """Refuses what was learned by another model than the one whose leaves are the template."""
+    names = {f"state{name}": name for name in template}
+    for name in sorted(names.keys() | {name for name in arrays if name.startswith("state")}):
+        there = _kind(arrays[name]) if name in arrays else "missing"
+        here = _kind(template[names[name]]) if name in names else "missing"
+        if there != here:
+            raise RunError(
+                f"{path} belongs to another model: {name} is {there} in the file and {here} here; "
+                "make the wrapper with the method and the encoder that it was saved with."
+            )
+
+
+def _kind(array: Any) -> str:
+    return f"{tuple(array.shape)} of {array.dtype}"
+
+
+def _check_counts(path: Any, arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuses numbers of episodes and updates that cannot be."""
+    kinds = {
+        "length": (1, "i"), "number": (1, "i"), "seen": (0, "i"), "updates": (0, "i"),
+        "updates_owed": (0, "f"), "seed": (0, "i"),
+    }  # fmt: skip
+    for name, (rank, kind) in kinds.items():
+        x = arrays.get(name, np.zeros((), bool))
+        possible = x.ndim == rank and x.dtype.kind == kind and np.all((x >= 0) & (x < _LARGEST))
+        if not possible:
+            raise _damaged(path, f"{name} is {x.dtype}{list(x.shape)}, or out of its range")
+    length, number = arrays["length"], arrays["number"]
+    held = length > 0
+    if len(length) < 2 or len(length) != len(number) or np.any(number[held] >= arrays["seen"]):
+        raise _damaged(path, "the numbers of its episodes do not agree")
+
+
 def _held(array: np.ndarray, length: np.ndarray, name: str) -> np.ndarray:
     """Where a buffer's array holds anything: one more state than steps."""
     return (
@@ -117,11 +167,11 @@ def _held(array: np.ndarray, length: np.ndarray, name: str) -> np.ndarray:
     )
 
 
-def _leaves(driver: CreditDriver) -> dict[str, Any]:
+def _leaves(state: Any) -> dict[str, Any]:
     return {
         jax.tree_util.keystr(path): leaf
-        for path, leaf in jax.tree_util.tree_leaves_with_path(driver.state)
-        if isinstance(leaf, jax.Array)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+        if isinstance(leaf, jax.Array | jax.ShapeDtypeStruct)
     }
 
 
@@ -140,15 +190,28 @@ def _read(path: Path | io.BytesIO) -> dict[str, np.ndarray]:
     if isinstance(path, Path) and not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check the path, or save first")
     try:
-        opened = path.open("rb") if isinstance(path, Path) else path
-        with opened as file, np.load(file, allow_pickle=False) as archive:
-            arrays = dict(archive)
-            json.loads(str(arrays["header"]))
-            return arrays
-    except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile) as error:
-        raise RunError(
-            f"{path} is damaged, or was not written by a wrapper's save ({error}): use another file"
-        ) from error
+        arrays = read_arrays(path, "use another file")
+        if "header" not in arrays:
+            raise RunError("it has no header")
+    except RunError as error:
+        raise _damaged(path, error) from error
+    return arrays
+
+
+def _read_json(path: Any, arrays: Mapping[str, np.ndarray], name: str) -> dict[str, Any]:
+    try:
+        document = json.loads(str(arrays[name]))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, error) from error
+    if not isinstance(document, dict):
+        raise _damaged(path, f"its {name} is a {type(document).__name__}")
+    return document
+
+
+def _damaged(path: Any, what: Any) -> RunError:
+    return RunError(
+        f"{path} is damaged, or was not written by a wrapper's save ({what}): use another file"
+    )
 
 
 def _check_header(path: Any, there: dict[str, Any], here: dict[str, Any]) -> None:
@@ -158,8 +221,9 @@ def _check_header(path: Any, there: dict[str, Any], here: dict[str, Any]) -> Non
             f"use the version of synthetic-returns that wrote it ({there.get('version')})"
         )
     for name, remedy in _REMEDIES.items():
-        if there[name] != here[name]:
+        found = there.get(name)
+        if found != here[name]:
             raise RunError(
-                f"{path} was saved with {name} {there[name]}, and this wrapper has {here[name]}: "
-                f"{remedy.format(there=there[name])}, or start without the file"
+                f"{path} was saved with {name} {found}, and this wrapper has {here[name]}: "
+                f"{remedy.format(there=found)}, or start without the file"
             )

@@ -1,31 +1,28 @@
-"""The list of all tasks, as a table for the terminal."""
+"""The list of all tasks, and the parameters of each, for the terminal."""
 
 import math
 
-from rich.table import Table
-
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, USER_TASKS
 from synthetic_returns.envs.task import Task
+from synthetic_returns.utils.listing import Listing
 
-__all__ = ["parameters_table", "tasks_table"]
+__all__ = ["parameters_listing", "tasks_listing"]
 
 
-def tasks_table() -> Table:
+def tasks_listing() -> Listing:
     """Every task: what it is, what it shows, how long it takes, what can be earned."""
-    table = Table(title="Tasks", padding=(0, 0, 0, 1))
-    table.add_column("name", no_wrap=True)
-    table.add_column("what to do")
-    for heading in ("sees", "actions", "steps", "random", "optimal"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for task in (*TASKS.values(), *ATARI_TASKS.values(), *USER_TASKS.values()):
-        table.add_row(
+    numbers = ("sees", "actions", "steps", "random", "optimal")
+    rows = [
+        (
             task.name,
-            task.description,
             *_sizes(task),
             _number(task.random_return),
             _number(task.optimal_return),
+            task.description,
         )
-    return table
+        for task in (*TASKS.values(), *ATARI_TASKS.values(), *USER_TASKS.values())
+    ]
+    return Listing(("name", *numbers, "what to do"), rows, frozenset(numbers), below="what to do")
 
 
 def _sizes(task: Task) -> tuple[str, str, str]:
@@ -42,14 +39,8 @@ def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
-def parameters_table(task: Task) -> Table:
+def parameters_listing(task: Task) -> Listing:
     """The parameters of a task with their defaults, and what its events mean."""
-    table = Table(title=f"{task.name} ({task.gymnasium_id})", caption=task.description)
-    for heading in ("", "name", "default or meaning"):
-        table.add_column(heading)
-    for name, default in task.parameters().items():
-        table.add_row("parameter", name, repr(default))
-    table.add_section()
-    for name, meaning in task.events.items():
-        table.add_row("event", name, meaning)
-    return table
+    rows = [("parameter", name, repr(default)) for name, default in task.parameters().items()]
+    rows += [("event", name, meaning) for name, meaning in task.events.items()]
+    return Listing(("kind", "name", "default or meaning"), rows)

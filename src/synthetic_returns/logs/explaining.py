@@ -14,9 +14,10 @@ from synthetic_returns.logs.files import LogFile
 from synthetic_returns.logs.page import Explained, write_explanation
 from synthetic_returns.recorded.credit import Credit
 from synthetic_returns.recorded.format import read_format
-from synthetic_returns.recorded.reading import read_episodes
 from synthetic_returns.recorded.score import Score
+from synthetic_returns.utils.archives import read_arrays
 from synthetic_returns.utils.files import RunError, acquire_lock, write_atomically
+from synthetic_returns.utils.reading import read_json
 
 __all__ = ["explain_log"]
 
@@ -49,11 +50,13 @@ def explain_log(
         if not (out / MODEL).exists():
             _fit(logs, credit, out, progress)
         credit = Credit.load(out / MODEL, encoder=credit.encoder)
-        with np.load(out / LENGTHS) as lengths:
-            for index, log in enumerate(logs):
-                written = out / REWARDS / log.name
-                if not written.exists():  # only whole files have their names
-                    _write(log, written, credit, lengths[str(index)], progress)
+        lengths = read_arrays(out / LENGTHS, "begin anew with --overwrite")
+        if lengths.keys() != {str(index) for index in range(len(logs))}:
+            raise RunError(f"{out / LENGTHS} is of other files: begin anew with --overwrite")
+        for index, log in enumerate(logs):
+            written = out / REWARDS / log.name
+            if not written.exists():  # only whole files have their names
+                _write(log, written, credit, lengths[str(index)], progress)
         explained = _explain(logs, credit, settings, progress)
         return write_explanation(out / PAGE, explained)
     finally:
@@ -76,7 +79,7 @@ def _prepare(out: Path, settings: dict[str, Any], overwrite: bool) -> Any:
         raise RunError(f"{out} is a file: choose another --out")
     written = out / SETTINGS
     if written.exists():
-        other = json.loads(written.read_text(encoding="utf-8")) != settings
+        other = read_json(written, "choose another --out") != settings
         if other and not overwrite:
             raise RunError(
                 f"{out} holds the explanation of other data, or with other settings: choose "
@@ -102,7 +105,7 @@ def _fit(logs: Sequence[LogFile], credit: Credit, out: Path, progress: Progress)
     def looked_at() -> Iterator[Any]:
         for index, log in enumerate(logs):
             found = []
-            for episode in read_episodes(log.episodes()):
+            for episode in log.read():
                 found.append(len(episode))
                 yield episode
             lengths[str(index)] = np.array(found, np.int64)
@@ -132,7 +135,7 @@ class _Part:
     def __iter__(self) -> Iterator[Any]:
         number = itertools.count()
         for log in self._logs:
-            for episode in log.episodes():
+            for episode in log.read():
                 if (next(number) % TEST_EVERY == TEST_EVERY - 1) == self._test:
                     yield episode
 
@@ -141,7 +144,7 @@ def _write(
     log: LogFile, path: Path, credit: Credit, lengths: np.ndarray, progress: Progress
 ) -> None:
     def paid() -> Iterator[np.ndarray]:
-        for number, episode in enumerate(read_episodes(log.episodes())):
+        for number, episode in enumerate(log.read()):
             progress(f"writing {log.name}", number / max(1, len(lengths)))
             yield credit.redistribute(episode)
 
@@ -154,9 +157,7 @@ def _explain(
     """What the page shows, from episodes that were not fitted."""
     foreseen, earned, returns = [], [], []
     states, paid, sampled, steps = [], [], [], 0
-    for number, episode in enumerate(
-        itertools.islice(read_episodes(_Part(logs, test=True)), SCORED)
-    ):
+    for number, episode in enumerate(itertools.islice(_Part(logs, test=True), SCORED)):
         progress("scoring", number / SCORED)
         rewards = credit.redistribute(episode)
         foreseen.append(rewards[:-1].sum())

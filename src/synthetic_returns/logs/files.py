@@ -10,12 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from synthetic_returns.recorded.reading import NAMES
+from synthetic_returns.credit.data.episode import Episode
+from synthetic_returns.recorded.reading import NAMES, read_episode
+from synthetic_returns.utils.archives import ArrayArchive, check_room, open_arrays
 from synthetic_returns.utils.files import RunError, replacing
+from synthetic_returns.utils.reading import read_lines
 
 __all__ = ["JsonLines", "LogFile", "NumpyArchive", "Parquet"]
 
 BATCH = 64  # rows of Parquet that are read together
+NUMBER = 32  # bytes of one in a Python list
 
 
 class LogFile(abc.ABC):
@@ -36,6 +40,11 @@ class LogFile(abc.ABC):
     def episodes(self) -> Iterator[dict[str, Any]]:
         """All episodes in order, as mappings of arrays."""
 
+    def read(self) -> Iterator[Episode]:
+        """All episodes in order, checked; a message about one names the file."""
+        for number, episode in enumerate(self.episodes()):
+            yield read_episode(episode, f"episode {number} of {self.path}")
+
     @abc.abstractmethod
     def write(self, path: Path, rewards: Iterable[np.ndarray], lengths: np.ndarray) -> None:
         """Writes rewards of all episodes in the format of the file, whole or not at all.
@@ -54,25 +63,25 @@ class NumpyArchive(LogFile):
 
     def episodes(self) -> Iterator[dict[str, Any]]:
         """Reads a few rows at a time, also of compressed archives."""
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                yield from self._read(archive)
-        except zipfile.BadZipFile as error:
-            raise RunError(
-                f"{self.path} is damaged, or no NumPy archive ({error}): write it again"
-            ) from error
+        with open_arrays(self.path, "write it again") as archive:
+            yield from self._read(archive)
 
-    def _read(self, archive: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
-        found = {name.removesuffix(".npy") for name in archive.namelist()}
+    def _read(self, archive: ArrayArchive) -> Iterator[dict[str, Any]]:
+        found = archive.names
         if "lengths" not in found:
             raise RunError(
                 f"{self.path} holds {', '.join(sorted(found))} and no lengths: the episodes stand "
                 "one behind another, so say with lengths=[...] how many steps each has"
             )
-        lengths = _Rows(archive, "lengths").take_all().astype(int)
+        lengths = archive.read("lengths")
+        if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or np.any(lengths < 1):
+            raise RunError(
+                f"lengths of {self.path} are {lengths.dtype}{list(lengths.shape)}; they must be "
+                "whole numbers of at least 1, one for each episode: write it again"
+            )
         names = {known: name for known, all_names in NAMES.items() for name in all_names
                  if name in found}  # fmt: skip
-        rows = {known: _Rows(archive, name) for known, name in names.items()}
+        rows = {known: archive.rows(name) for known, name in names.items()}
         steps, states = int(lengths.sum()), int(lengths.sum()) + len(lengths)
         for known, one in rows.items():
             per_episode = known in ("outcome", "truncated") and one.count == len(lengths)
@@ -105,33 +114,6 @@ class NumpyArchive(LogFile):
                     member.write(np.asarray(one, "<f8").tobytes())
 
 
-class _Rows:
-    """An array of an archive, read row by row."""
-
-    def __init__(self, archive: zipfile.ZipFile, name: str):
-        self._file = archive.open(f"{name}.npy")
-        version = np.lib.format.read_magic(self._file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0}.get(
-            version, np.lib.format.read_array_header_2_0
-        )
-        shape, fortran, self._dtype = read(self._file)
-        if self._dtype.hasobject or fortran or not shape:
-            raise RunError(
-                f"{name} in {archive.filename} is an array of {self._dtype}{list(shape)}"
-                f"{' in Fortran order' if fortran else ''}; episodes are arrays of numbers in C "
-                "order: write it with np.ascontiguousarray, ragged ones with np.concatenate"
-            )
-        self.count, self._shape = shape[0], shape[1:]
-
-    def take(self, rows: int) -> np.ndarray:
-        size = self._dtype.itemsize * int(np.prod(self._shape, dtype=int))
-        data = self._file.read(rows * size)
-        return np.frombuffer(data, self._dtype).reshape(rows, *self._shape)
-
-    def take_all(self) -> np.ndarray:
-        return self.take(self.count)
-
-
 class JsonLines(LogFile):
     """One episode on each line."""
 
@@ -139,23 +121,22 @@ class JsonLines(LogFile):
 
     def episodes(self) -> Iterator[dict[str, Any]]:
         """Reads line by line."""
-        with self.path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    episode = json.loads(line)
-                except ValueError as error:
-                    raise RunError(
-                        f"line {number} of {self.path} is no JSON ({error}): was it written to the "
-                        "end? Each line holds one episode"
-                    ) from error
-                if not isinstance(episode, dict):
-                    raise RunError(
-                        f"line {number} of {self.path} holds a {type(episode).__name__}: each line "
-                        'must be one episode, {"observations": [...], "rewards": [...]}'
-                    )
-                yield episode
+        for number, line in enumerate(read_lines(self.path, "write one episode on each"), 1):
+            if not line.strip():
+                continue
+            try:
+                episode = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise RunError(
+                    f"line {number} of {self.path} is no JSON ({error}): was it written to the "
+                    "end? Each line holds one episode"
+                ) from error
+            if not isinstance(episode, dict):
+                raise RunError(
+                    f"line {number} of {self.path} holds a {type(episode).__name__}: each line "
+                    'must be one episode, {"observations": [...], "rewards": [...]}'
+                )
+            yield episode
 
     def write(self, path: Path, rewards: Iterable[np.ndarray], lengths: np.ndarray) -> None:
         """``{"rewards": [...]}`` on each line."""
@@ -173,11 +154,27 @@ class Parquet(LogFile):
     def episodes(self) -> Iterator[dict[str, Any]]:
         """Reads a few rows at a time."""
         parquet = _pyarrow(self.path)[1]
-        with parquet.ParquetFile(self.path) as file:
-            known = {name for names in NAMES.values() for name in names}
-            columns = [name for name in file.schema_arrow.names if name in known]
-            for batch in file.iter_batches(BATCH, columns=columns):
-                yield from batch.to_pylist()
+        try:
+            with parquet.ParquetFile(self.path) as file:
+                self._check_size(file.metadata)
+                known = {name for names in NAMES.values() for name in names}
+                columns = [name for name in file.schema_arrow.names if name in known]
+                for batch in file.iter_batches(BATCH, columns=columns):
+                    yield from batch.to_pylist()
+        except RunError:
+            raise
+        except Exception as error:  # whatever Arrow stumbles over
+            raise RunError(
+                f"{self.path} is damaged, or no Parquet file ({error}): write it again"
+            ) from error
+
+    def _check_size(self, metadata: Any) -> None:
+        """Refuses row groups that hold more than memory does: a run of zeros takes a few bytes."""
+        for group in range(metadata.num_row_groups):
+            row_group = metadata.row_group(group)
+            columns = [row_group.column(i) for i in range(row_group.num_columns)]
+            size = sum(max(x.num_values * NUMBER, x.total_uncompressed_size) for x in columns)
+            check_room(size, f"row group {group} of {self.path}")
 
     def write(self, path: Path, rewards: Iterable[np.ndarray], lengths: np.ndarray) -> None:
         """A column ``rewards``."""

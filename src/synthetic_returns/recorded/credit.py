@@ -15,14 +15,15 @@ from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.method import Assigner, CreditMethod
 from synthetic_returns.credit.registry import find_method
-from synthetic_returns.credit.saved import load_driver, read_about, save_driver
+from synthetic_returns.credit.saved import check_saved, load_driver, read_about, save_driver
+from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.recorded.format import Format, read_format, whole_segment
 from synthetic_returns.recorded.reading import read_episode, read_episodes
 from synthetic_returns.recorded.score import Score
 from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.utils.files import RunError
-from synthetic_returns.utils.settings import from_plain, to_plain
+from synthetic_returns.utils.settings import fits, from_plain, to_plain
 
 __all__ = ["Credit"]
 
@@ -193,18 +194,38 @@ class Credit:
             raise RunError(
                 f"{path} was written by a wrapper, not by Credit.save: load it with that wrapper"
             )
+        try:
+            credit = cls._of_settings(about, encoder)
+            longest = about["max_episode_steps"]
+            check_positive("max_episode_steps", longest)
+            check_saved(Path(path), credit.method, credit._spec(longest))
+            credit._driver = credit._make_driver(longest)
+        except RunError:
+            raise
+        except Exception as error:  # settings of nobody fail in as many ways as there are
+            raise RunError(
+                f"{path} is damaged: its settings cannot be read ({error}); use another file, or "
+                "fit again"
+            ) from error
+        load_driver(Path(path), credit.driver)
+        return credit
+
+    @classmethod
+    def _of_settings(cls, about: dict[str, Any], encoder: Callable[[Any], Any] | None) -> "Credit":
         method = about["method"]
+        numbers = {name: about[name] for name in ("updates", "memory_mb", "seed")}
+        for name, value in numbers.items():
+            if not fits(value, float) or not 0 <= value < 2**31:
+                raise ValueError(f"{name} is {value!r:.50}")
         credit = cls(
             from_plain(find_method(method["name"]), method),
             view=from_plain(View, about["view"]),
             encoder=encoder,
-            updates=about["updates"],
-            memory_mb=about["memory_mb"],
-            seed=about["seed"],
+            updates=int(numbers["updates"]),
+            memory_mb=float(numbers["memory_mb"]),
+            seed=int(numbers["seed"]),
         )
         credit._format = from_plain(Format, about["format"])
-        credit._driver = credit._make_driver(about["max_episode_steps"])
-        load_driver(Path(path), credit.driver)
         return credit
 
     # --- from episodes to the driver ---
@@ -216,11 +237,9 @@ class Credit:
         return self.max_episode_steps or longest
 
     def _make_driver(self, max_episode_steps: int) -> CreditDriver[None]:
-        assert self._format is not None
-        spec = self._format.spec(self.view, max_episode_steps, self.encoder)
         driver: CreditDriver[None] = CreditDriver(
             self.method,
-            spec,
+            self._spec(max_episode_steps),
             self.view,
             max_episode_steps=max_episode_steps,
             num_envs=1,
@@ -229,6 +248,10 @@ class Credit:
         )
         driver.freeze()  # it learns when it is told to, not from what it is asked about
         return driver
+
+    def _spec(self, max_episode_steps: int) -> EpisodeSpec:
+        assert self._format is not None
+        return self._format.spec(self.view, max_episode_steps, self.encoder)
 
     def _seen(self, episodes: Sequence[Episode], number: int) -> list[Episode]:
         """Episodes as the view shows them."""

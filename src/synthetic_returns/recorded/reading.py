@@ -23,6 +23,7 @@ NAMES = {
     "log_probs": ("log_probs",),
     "value": ("values", "value"),
 }
+LARGEST = float(np.finfo(np.float32).max)
 MASKS = ("mask", "masks")
 LENGTHS = ("lengths", "length")
 SHAPES = "(observations [T + 1, ...] or [T, ...], rewards [T], and actions [T, ...] if known)"
@@ -154,8 +155,8 @@ def _array(x: Any, name: str, where: str, ragged: str = "give every step the sam
             f"the {name}s of {where} have dtype {array.dtype}; they must be numbers: convert them, "
             f"and if their parts have different lengths, {ragged}."
         )
-    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
-        at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    if array.dtype.kind == "f" and not np.all(finite := np.abs(array) <= LARGEST):
+        at = tuple(int(i) for i in np.argwhere(~finite)[0])
         raise ValueError(
             f"{name}{list(at)} of {where} is {array[at]}; numbers must be finite: leave the "
             "episode out, and if this is padding, give a mask."

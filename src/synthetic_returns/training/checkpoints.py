@@ -11,8 +11,8 @@ import dataclasses
 import json
 import logging
 import os
+import re
 import shutil
-import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,7 +22,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from synthetic_returns.training.leaves import (
+    declared_on_host,
+    describe,
+    leaf_name,
+    like,
+    saved_leaves,
+    text_of,
+    to_host,
+)
+from synthetic_returns.utils.archives import Declared, check_room, open_arrays
 from synthetic_returns.utils.files import RunError, sync_directory, write_atomically
+from synthetic_returns.utils.reading import read_json_object
 from synthetic_returns.utils.several import Several
 
 __all__ = ["CheckpointError", "Checkpoints"]
@@ -33,6 +44,7 @@ _REPLAY = "replay.npz"
 # Directories that are not whole checkpoints; only names that are numbers count as checkpoints.
 _SAVING = "saving"
 _DISCARDED = "discarded"
+_STEP = re.compile("0|[1-9][0-9]{0,17}")
 
 
 _log = logging.getLogger(__name__)
@@ -67,7 +79,9 @@ class Checkpoints:
         """The steps of all whole checkpoints, ascending."""
         if not self.path.is_dir():
             return []
-        return sorted(int(entry.name) for entry in self.path.iterdir() if entry.name.isdigit())
+        return sorted(
+            int(entry.name) for entry in self.path.iterdir() if _STEP.fullmatch(entry.name)
+        )
 
     def latest_step(self) -> int | None:
         """The step of the newest checkpoint, if there is one."""
@@ -85,8 +99,8 @@ class Checkpoints:
         """
         if step < 0:
             raise ValueError(f"checkpoint step {step} is negative; count steps from 0")
-        leaves = _saved_leaves(tree)
-        arrays = {name: _to_host(leaf) for name, leaf in leaves.items()}
+        leaves = saved_leaves(tree)
+        arrays = {name: to_host(leaf) for name, leaf in leaves.items()}
         for name, array in arrays.items():
             if array.dtype.kind in "OSUMm":
                 raise TypeError(
@@ -100,13 +114,13 @@ class Checkpoints:
             stored = {name: array for name, array in arrays.items() if array.size}
             checkpointer.save(saving.absolute() / _ARRAYS, args=ocp.args.StandardSave(stored))
         manifest = {
-            "leaves": {name: _describe(leaf) for name, leaf in leaves.items()},
+            "leaves": {name: describe(leaf) for name, leaf in leaves.items()},
             "files": _checksums(saving / _ARRAYS),
         }
         if replay is not None:
             with (saving / _REPLAY).open("wb") as file:
                 arrays: dict[str, Any] = {
-                    name: _to_host(x) for name, x in _saved_leaves(replay).items()
+                    name: to_host(x) for name, x in saved_leaves(replay).items()
                 }
                 np.savez(file, **arrays)
                 os.fsync(file.fileno())
@@ -129,8 +143,9 @@ class Checkpoints:
 
         Args:
           template: a state with the structure, shapes and types of the saved one, for instance a
-            freshly initialised one; it is not changed. Where it has ``Several``, so many of them
-            are read as were saved: none from a checkpoint that does not know of them.
+            freshly initialised one, or what ``jax.eval_shape`` says about it; it is not changed.
+            Where it has ``Several``, so many of them are read as were saved: none from a checkpoint
+            that does not know of them.
           step: which checkpoint; the newest by default.
           part: whether the template may be a part of what was saved, and the rest is left alone.
 
@@ -141,18 +156,20 @@ class Checkpoints:
         manifest = self._read_manifest(step)
         described = manifest["leaves"]
         template = _resized(template, described)
-        leaves = _saved_leaves(template)
+        leaves = saved_leaves(template)
         if part:
             described = {name: x for name, x in described.items() if name in leaves}
         self._check_same_structure(step, leaves, described)
         self._check_undamaged(step, manifest["files"])
-        with _orbax() as ocp, contextlib.closing(_checkpointer(ocp)) as checkpointer:
-            source = self._step_path(step).absolute() / _ARRAYS
-            arrays = checkpointer.restore(source, args=ocp.args.StandardRestore())
+        arrays = self._read_arrays(step, leaves)
 
         def restored(path: tuple[Any, ...], leaf: Any) -> Any:
-            name = _name(path)
-            return _like(leaf, arrays[name]) if name in arrays and name in leaves else leaf
+            name = leaf_name(path)
+            if name in arrays and name in leaves:
+                return like(leaf, arrays[name])
+            if isinstance(leaf, jax.ShapeDtypeStruct):  # of no entries: these are not stored
+                return jnp.zeros(leaf.shape, leaf.dtype)
+            return leaf
 
         return step, jax.tree_util.tree_map_with_path(restored, template)
 
@@ -167,12 +184,12 @@ class Checkpoints:
         try:
             if _checksum(path) != self._read_manifest(step)["replay"]:
                 raise ValueError("its bytes have changed")
-            with np.load(path, allow_pickle=False) as arrays:
-                leaves = {name: arrays[name] for name in _saved_leaves(template)}
-            for name, leaf in _saved_leaves(template).items():
-                if _describe(leaf) != _describe(leaves[name]):
-                    raise ValueError(f"{name} is {_text(_describe(leaves[name]))}")
-        except (OSError, ValueError, LookupError, zipfile.BadZipFile) as error:
+            with open_arrays(path, "start without it") as archive:
+                for name, leaf in saved_leaves(template).items():
+                    if (declared := archive.declared(name)) != declared_on_host(leaf):
+                        raise ValueError(f"{name} is {declared}")
+                leaves = {name: archive.read(name) for name in saved_leaves(template)}
+        except (OSError, ValueError, LookupError) as error:
             _log.warning(
                 "%s cannot be read (%s): the run goes on without it and gathers new experience "
                 "before it learns on; nothing else is lost",
@@ -181,7 +198,7 @@ class Checkpoints:
             )
             return None
         return jax.tree_util.tree_map_with_path(
-            lambda path, leaf: _like(leaf, leaves[_name(path)]), template
+            lambda path, leaf: like(leaf, leaves[leaf_name(path)]), template
         )
 
     def _step_path(self, step: int) -> Path:
@@ -197,17 +214,41 @@ class Checkpoints:
 
     def _read_manifest(self, step: int) -> dict[str, Any]:
         try:
-            manifest = json.loads((self._step_path(step) / _MANIFEST).read_text(encoding="utf-8"))
-            return {section: manifest[section] for section in ("leaves", "files")} | manifest
-        except (OSError, ValueError, LookupError, TypeError) as error:
+            manifest = read_json_object(self._step_path(step) / _MANIFEST)
+        except (OSError, ValueError) as error:
             raise self._damaged(step, f"{_MANIFEST} cannot be read ({error})") from error
+        for section in ("leaves", "files"):
+            if not isinstance(manifest.get(section), dict):
+                raise self._damaged(step, f"{_MANIFEST} has no section {section!r}")
+        for name, description in manifest["leaves"].items():
+            if not isinstance(description, dict) or not {"dtype", "shape"} <= description.keys():
+                raise self._damaged(step, f"{_MANIFEST} does not describe {name!r:.50}")
+        return manifest
+
+    def _read_arrays(self, step: int, leaves: dict[str, Any]) -> dict[str, Any]:
+        """What Orbax stored, if these are arrays of the right sizes."""
+        source = self._step_path(step).absolute() / _ARRAYS
+        try:
+            with _orbax() as ocp, contextlib.closing(_checkpointer(ocp)) as checkpointer:
+                declared = _declared(checkpointer.metadata(source))
+                check_room(sum(x.nbytes for x in declared.values()), f"checkpoint {source.parent}")
+                for name, leaf in leaves.items():
+                    wanted = declared_on_host(leaf)
+                    if wanted.nbytes and declared.get(name) != wanted:
+                        raise self._damaged(step, f"{name} is {declared.get(name, 'missing')}")
+                return checkpointer.restore(source, args=ocp.args.StandardRestore())
+        except RunError:
+            raise
+        except Exception as error:  # of Orbax, of its storage, of whatever these stumble over
+            what = f"its arrays cannot be read ({type(error).__name__})"
+            raise self._damaged(step, what) from error
 
     def _check_same_structure(
         self, step: int, leaves: dict[str, Any], described: dict[str, dict[str, Any]]
     ) -> None:
         for name in leaves | described:
-            here = _text(_describe(leaves[name])) if name in leaves else "no such leaf"
-            there = _text(described[name]) if name in described else "no such leaf"
+            here = text_of(describe(leaves[name])) if name in leaves else "no such leaf"
+            there = text_of(described[name]) if name in described else "no such leaf"
             if here != there:
                 raise CheckpointError(
                     f"checkpoint {self._step_path(step)} belongs to another configuration: leaf "
@@ -242,64 +283,19 @@ class Checkpoints:
             shutil.rmtree(self.path / name, ignore_errors=True)
 
 
-def _saved_leaves(tree: Any) -> dict[str, Any]:
-    """The leaves that go into a checkpoint, by their path in the tree."""
-    kinds = (jax.Array, np.ndarray, np.generic, bool, int, float)
-    return {
-        _name(path): leaf
-        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
-        if isinstance(leaf, kinds)
-    }
-
-
 def _resized(template: Any, names: Iterable[str]) -> Any:
     """The template with ``Several`` of each kind as often as they were saved."""
 
     def resized(path: tuple[Any, ...], node: Any) -> Any:
         if not isinstance(node, Several):
             return node
-        before = f"{_name(path)}.items["
+        before = f"{leaf_name(path)}.items["
         found = {x.removeprefix(before).split("]")[0] for x in names if x.startswith(before)}
         return node.resized(len(found))
 
     return jax.tree_util.tree_map_with_path(
         resized, template, is_leaf=lambda node: isinstance(node, Several)
     )
-
-
-def _name(path: tuple[Any, ...]) -> str:
-    return jax.tree_util.keystr(path)
-
-
-def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _to_host(leaf: Any) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
-
-
-def _like(template: Any, array: np.ndarray) -> Any:
-    """Turns a stored array into the kind of leaf that the template has."""
-    if _is_key(template):
-        data = jnp.array(array)
-        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(template))
-    if isinstance(template, jax.Array):
-        return jnp.array(array)  # a copy that jax owns, so that it can be donated
-    if isinstance(template, np.ndarray):
-        return np.array(array)
-    if isinstance(template, np.generic):
-        return array[()]
-    return type(template)(array.item())
-
-
-def _describe(leaf: Any) -> dict[str, Any]:
-    dtype = leaf.dtype if hasattr(leaf, "dtype") else type(leaf).__name__
-    return {"dtype": str(dtype), "shape": list(np.shape(leaf))}
-
-
-def _text(description: dict[str, Any]) -> str:
-    return f"{description['dtype']}{description['shape']}"
 
 
 def _checksum(path: Path) -> int:
@@ -329,6 +325,13 @@ def _orbax() -> Iterator[Any]:
         yield ocp
     finally:
         logging.set_verbosity(verbosity)
+
+
+def _declared(metadata: Any) -> dict[str, Declared]:
+    """What Orbax says about the arrays of a checkpoint; older versions say it without a frame."""
+    metadata = getattr(metadata, "item_metadata", metadata)
+    tree = getattr(metadata, "tree", metadata)
+    return {name: Declared(tuple(x.shape), np.dtype(x.dtype)) for name, x in tree.items()}
 
 
 def _checkpointer(ocp: Any) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.agents.registry import make_learner
@@ -19,31 +18,25 @@ from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.training.checkpoints import Checkpoints
+from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run
+from synthetic_returns.utils.files import RunError
 
 __all__ = ["load_agent", "load_run"]
 
 
 def load_agent(path: str | Path) -> tuple[Config, int, Agent]:
     """The configuration of a run, the step of its newest checkpoint and the agent in it."""
-    config = Config.from_dict(Run.open(path).config)
+    config = read_config(Run.open(path))
     step, agent, _ = load_run(path, config)
     return config, step, agent
 
 
 def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | None]:
     """The step of a run's newest checkpoint, its agent, and what explains the agent's credit."""
-    key, method = jax.random.key(0), config.credit
-    learner = eqx.filter_eval_shape(make_learner(config).init, key)
-    snapshot: dict[str, Any] = {
-        "learner": eqx.tree_at(lambda s: s.agent, learner, _zeros(learner.agent))
-    }
-    if isinstance(method, Assigner):
-        spec = EpisodeSpec.of_task(config.task, config.view)
-        state = eqx.filter_eval_shape(lambda key: method.init(spec, key), key)
-        snapshot["credit"] = {"state": _zeros(state)}
+    method = config.credit
     checkpoints = Checkpoints(Path(path) / "checkpoints")
-    step, found = checkpoints.restore({"engine": snapshot}, part=True)
+    step, found = checkpoints.restore({"engine": _shapes(path, config)}, part=True)
     agent = found["engine"]["learner"].agent
     if isinstance(method, Assigner):
         return step, agent, EpisodeCredit(found["engine"]["credit"]["state"], method, config.view)
@@ -53,8 +46,24 @@ def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | Non
     return step, agent, None
 
 
-def _zeros(tree: Any) -> Any:
-    """Arrays in the place of shapes: what is to be restored, and not what has only a shape."""
-    return jax.tree.map(
-        lambda x: jnp.zeros(x.shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else x, tree
-    )
+def _shapes(path: str | Path, config: Config) -> dict[str, Any]:
+    """What is to be restored, as shapes: settings may ask for networks of any size."""
+    key, method = jax.random.key(0), config.credit
+    try:
+        learner = eqx.filter_eval_shape(make_learner(config).init, key)
+        wanted = eqx.tree_at(
+            lambda s: s.agent,
+            jax.tree.map(lambda _: False, learner),
+            replace_fn=lambda agent: jax.tree.map(lambda _: True, agent),
+        )
+        shapes: dict[str, Any] = {"learner": eqx.filter(learner, wanted)}
+        if isinstance(method, Assigner):
+            spec = EpisodeSpec.of_task(config.task, config.view)
+            state = eqx.filter_eval_shape(lambda key: method.init(spec, key), key)
+            shapes["credit"] = {"state": state}
+    except Exception as error:  # of any layer that a size does not suit
+        raise RunError(
+            f"the settings of {path} make no agent ({error}): restore its config.json, or train it "
+            "again"
+        ) from error
+    return shapes

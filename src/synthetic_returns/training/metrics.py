@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 from synthetic_returns.training.loggers.tags import tag_of
 from synthetic_returns.training.loggers.tensorboard import TensorBoardLogger
 from synthetic_returns.utils.files import RunError, write_atomically
+from synthetic_returns.utils.reading import read_text
 from synthetic_returns.utils.tables import csv_text
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["MetricsWriter", "read_metrics"]
 
 STEP = "env_steps"
+_STEPS = re.compile("[0-9]{1,18}")  # what an int64 holds
 
 
 class MetricsWriter:
@@ -125,33 +128,47 @@ def read_metrics(path: Path) -> dict[str, np.ndarray]:
     Empty cells are NaN. A run may be writing the file: an unfinished last row is left out.
     """
     columns, rows = _read_rows(path)
-    cells = np.array(rows, dtype=object).reshape(len(rows), len(columns))
-    table = {column: cells[:, i] for i, column in enumerate(columns)}
+    table = zip(columns, zip(*rows, strict=True) if rows else [()] * len(columns), strict=True)
     return {
         column: np.array([int(cell) for cell in values], np.int64)
         if column == STEP
-        else np.array([float(cell or "nan") for cell in values], np.float64)
-        for column, values in table.items()
+        else np.array([_number(cell, column, path) for cell in values], np.float64)
+        for column, values in table
     }
+
+
+def _number(cell: str, column: str, path: Path) -> float:
+    try:
+        return float(cell or "nan")
+    except ValueError:
+        raise RunError(
+            f"{column} in {path} is {cell!r:.50} and must be a number: correct or delete this line"
+        ) from None
 
 
 def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     """Returns the header and the complete rows, each checked to be one."""
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path, "restore the file, or start a new run")
     complete = text[: text.rfind("\n") + 1]
     reader = csv.reader(io.StringIO(complete, newline=""))
-    columns = next(reader, [STEP])
-    if columns[0] != STEP:
+    try:
+        columns, rows = next(reader, [STEP]), list(reader)
+    except csv.Error as error:
         raise RunError(
-            f"{path} starts with the column {columns[0]!r} but the first one must be {STEP!r}: "
-            "this is not a metrics file of a run, or its header was edited"
+            f"line {reader.line_num} of {path} cannot be read ({error}): correct or delete it"
+        ) from error
+    if columns[:1] != [STEP]:
+        raise RunError(
+            f"{path} starts with the column {''.join(columns[:1])!r:.50} but the first one must be "
+            f"{STEP!r}: this is not a metrics file of a run, or its header was edited"
         )
-    rows = list(reader)
+    if len(set(columns)) != len(columns):
+        raise RunError(f"{path} has two columns of the same name: correct its header")
     for number, row in enumerate(rows, start=2):
-        if len(row) != len(columns) or not row[0].isdigit():
+        if len(row) != len(columns) or not _STEPS.fullmatch(row[0]):
             raise RunError(
                 f"line {number} of {path} does not fit its header: expected {len(columns)} cells, "
-                f"the first a number of steps, but found {row}; correct or delete this line"
+                f"the first a number of steps, but found {row!r:.100}; correct or delete this line"
             )
     return columns, rows
 

@@ -24,6 +24,7 @@ import numpy as np
 from synthetic_returns.training.metrics import MetricsWriter, read_metrics
 from synthetic_returns.utils.files import RunError, acquire_lock, write_atomically
 from synthetic_returns.utils.notebook import facts_table, line_svg
+from synthetic_returns.utils.reading import read_json_object
 
 if TYPE_CHECKING:
     from synthetic_returns.training.loggers.base import MetricsLogger
@@ -36,6 +37,7 @@ _CONFIG = "config.json"
 _SUMMARY = "summary.json"
 _METRICS = "metrics.csv"
 _LOCK = ".lock"
+_LARGEST = 2**63  # whole number
 
 
 class Run:
@@ -132,13 +134,13 @@ class Run:
         write_atomically(self.path / _SUMMARY, json.dumps(portable, indent=2) + "\n")
 
     def summary(self) -> dict[str, Any]:
-        """The final result."""
+        """The final result; what could not be measured is NaN."""
         if not (self.path / _SUMMARY).exists():
             raise RunError(
                 f"run {self.path} has no {_SUMMARY}: it has not finished; "
                 "wait for it, or continue it with --resume"
             )
-        return _read_json(self.path / _SUMMARY)
+        return _checked_summary(self.path / _SUMMARY)
 
     def _repr_html_(self) -> str:
         """What it trained, how far it is, and its learning curve, in a notebook."""
@@ -235,29 +237,45 @@ def _read_config(path: Path) -> dict[str, Any]:
             f"did you mean {', '.join(map(str, sorted(runs)[:5]))}?" if runs else "check the path"
         )
         raise RunError(f"{path} is not a run directory: it has no {_CONFIG}; {hint}")
-    document = _read_json(path / _CONFIG)
+    document = read_json_object(path / _CONFIG)
     found = document.get("format")
     if found != FORMAT:
         raise RunError(
             f"{path / _CONFIG} has format {found!r} but this version of synthetic-returns reads "
             f"format {FORMAT}: use the version that wrote it ({document.get('version', 'unknown')})"
         )
-    missing = [key for key in ("version", "command", "created", "config") if key not in document]
-    if missing:
-        raise RunError(f"{path / _CONFIG} lacks {missing}: restore the file, or start a new run")
+    kinds = {"version": str, "command": list, "created": str, "config": dict}
+    for key, kind in kinds.items():
+        if not isinstance(document.get(key), kind):
+            raise RunError(
+                f"{path / _CONFIG} lacks {key!r}, or it is not a {kind.__name__}: restore the "
+                "file, or start a new run"
+            )
+    document["command"] = [str(word) for word in document["command"]]
     return document
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise RunError(
-            f"{path} is damaged or half-written ({error}): restore the file, or start a new run"
-        ) from error
-    if not isinstance(document, dict):
-        raise RunError(f"{path} holds a {type(document).__name__} but it must be a JSON object")
-    return document
+def _checked_summary(path: Path) -> dict[str, Any]:
+    """A result that others can rely on: every number that they ask for is there, and a number."""
+    summary = read_json_object(path)
+    result = summary.get("eval")
+    if not isinstance(result, dict):
+        raise RunError(f"{path} has no evaluation: restore the file, or evaluate the run again")
+    summary["eval"] = {
+        name: float("nan") if value is None else value for name, value in result.items()
+    }
+    measures = ("return_mean", "return_low", "return_high", *summary["eval"])
+    needed = {f"eval.{name}": summary["eval"].get(name) for name in measures}
+    needed |= {name: summary.get(name) for name in ("env_steps", "wall_s")}
+    needed |= {name: summary[name] for name in ("steps_per_s", "seed") if name in summary}
+    for name, value in needed.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or (isinstance(value, int) and abs(value) > _LARGEST):
+            raise RunError(
+                f"{name} of {path} is {value!r:.50} and must be a number: restore the file, or "
+                "evaluate the run again"
+            )
+    return summary
 
 
 def _to_plain(value: Any) -> Any:

@@ -10,18 +10,22 @@ steps. Nothing random is shared with training: recording changes no result.
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.utils.archives import read_arrays
+from synthetic_returns.utils.files import RunError
+from synthetic_returns.utils.settings import from_plain
 
 __all__ = ["SUFFIXES", "Player", "Trace", "drift", "read_traces", "trace_points"]
 
-
 Player = Literal["agent", "exploring", "scripted"]
 SUFFIXES: dict[Player, str] = {"agent": "", "exploring": "-exploring", "scripted": "-scripted"}
+_STEP = re.compile("0|[1-9][0-9]{0,17}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,9 +71,16 @@ class Trace:
     @classmethod
     def load(cls, path: Path) -> "Trace":
         """Reads what ``save`` wrote."""
-        with np.load(path) as file:
-            arrays = {name: file[name] for name in file.files}
-        return cls(
+        remedy = "delete the file; only this picture of training is lost"
+        arrays = read_arrays(path, remedy)
+        try:
+            return cls._of_arrays(arrays)
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise RunError(f"{path} is not a trace ({error!r}): {remedy}") from error
+
+    @classmethod
+    def _of_arrays(cls, arrays: dict[str, np.ndarray]) -> "Trace":
+        trace = cls(
             step=int(arrays["step"]),
             observation=arrays["observation"],
             reward=arrays["reward"],
@@ -82,6 +93,27 @@ class Trace:
             reference=arrays.get("reference"),
             truth=arrays.get("truth"),
         )
+        _check_states(trace)
+        return trace
+
+
+def _check_states(trace: Trace) -> None:
+    """Refuses arrays that are not numbers, or not one entry for each state."""
+    states = trace.reward.shape
+    terms = trace.explanation.terms
+    entries = {"observation": trace.observation, "reward": trace.reward, **trace.events}
+    for name, x in (*entries.items(), *((name, term.values) for name, term in terms.items())):
+        if x.dtype.kind not in "biuf" or len(states) != 1 or x.shape[:1] != states or not x.size:
+            raise ValueError(f"{name} is {x.dtype}{list(x.shape)}, the reward {list(states)}")
+    for name, term in terms.items():
+        rank = {"line": 1, "gate": 1, "pairs": 2, "actions": 2}[term.kind]
+        if term.values.ndim != rank or term.values.dtype.kind != "f":
+            raise ValueError(f"{name} is a {term.kind} of shape {list(term.values.shape)}")
+    if any(x.ndim != 1 for x in trace.events.values()):
+        raise ValueError("an event has more than one number for each state")
+    for name, x in {"reference": trace.reference, "truth": trace.truth}.items():
+        if x is not None and (x.dtype.kind != "f" or x.shape != states):
+            raise ValueError(f"{name} is {x.dtype}{list(x.shape)}, the reward {list(states)}")
 
 
 def _words(term: Term) -> dict[str, Any]:
@@ -94,7 +126,7 @@ def _read_explanation(arrays: dict[str, np.ndarray]) -> Explanation:
         return _read_old_explanation(arrays)
     header = json.loads(str(arrays["header"]))
     terms = {
-        words["name"]: Term(arrays[f"terms/{words.pop('name')}"], **words)
+        words["name"]: from_plain(Term, words | {"values": arrays[f"terms/{words['name']}"]})
         for words in header["terms"]
     }
     return Explanation(terms, header["credit"])
@@ -133,7 +165,7 @@ def read_traces(
     """
     suffix = SUFFIXES[player]
     found = Path(run, "traces").glob("*.npz")
-    steps = sorted(int(path.stem) for path in found if path.stem.isdigit())
+    steps = sorted(int(path.stem) for path in found if _STEP.fullmatch(path.stem))
     paths = [Path(run, "traces", f"{step}{suffix}.npz") for step in steps]
     existing = [path for path in paths if path.exists()]
     chosen = existing if newest is None else existing[-newest:]

@@ -15,6 +15,7 @@ from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
 from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loggers.base import check_loggers, make_logger
+from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run, RunError, default_run_path
 from synthetic_returns.training.trace_log import show_traces
 from synthetic_returns.training.trace_recorder import TraceRecorder
@@ -173,7 +174,7 @@ def _with_own_schedules(config: Config, out: str | Path | None) -> Config:
     """
     if out is None or not Path(out).exists():
         return config
-    before = Config.from_dict(Run.open(out).config)
+    before = read_config(Run.open(out), named=config.task_name)
     if config.schedule_steps is None and config.steps != before.steps:
         config = config.changed(schedule_steps=before.schedule_steps or before.steps)
     end = config.schedule_steps
@@ -193,7 +194,7 @@ def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
         out = default_run_path("runs", config.task_name, config.preset, *agent, config.credit.name)
     if resume and Path(out).exists():
         run = Run.open(out, write=True)
-        before = Config.from_dict(run.config)
+        before = read_config(run, named=config.task_name)
         # Training for longer, or elsewhere, is not another experiment.
         free: dict[str, Any] = {"steps": config.steps, "schedule_steps": config.schedule_steps}
         if isinstance(config.engine, ClusterSettings) and isinstance(

@@ -1,13 +1,14 @@
 """Settings that are nested dataclasses: their dotted names, changes by name, and plain data."""
 
 import dataclasses
+import types
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from synthetic_returns.utils.suggestions import unknown
 
-__all__ = ["changed", "dotted", "from_plain", "setting_names", "to_plain", "tuples"]
+__all__ = ["changed", "dotted", "fits", "from_plain", "setting_names", "to_plain", "tuples"]
 
 
 def dotted(settings: Any, prefix: str = "") -> dict[str, Any]:
@@ -91,14 +92,41 @@ def from_plain(kind: Any, data: Mapping[str, Any], prefix: str = "") -> Any:
                 f"the configuration has the unknown setting {prefix + name!r}; it was written by "
                 "another version of synthetic-returns: use that version."
             )
-    return kind(
-        **{
-            name: from_plain(hints[name], value, f"{prefix}{name}.")
-            if dataclasses.is_dataclass(hints[name]) and isinstance(value, Mapping)
-            else tuples(value)
-            for name, value in data.items()
-        }
-    )
+    found = {
+        name: from_plain(hints[name], value, f"{prefix}{name}.")
+        if dataclasses.is_dataclass(hints[name]) and isinstance(value, Mapping)
+        else tuples(value)
+        for name, value in data.items()
+    }
+    for name, value in found.items():
+        if not fits(value, hints[name]):
+            raise ValueError(
+                f"the configuration sets {prefix}{name} to {value!r:.50}, which is not of its "
+                "kind: restore the file, or use the version of synthetic-returns that wrote it."
+            )
+    return kind(**found)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the kind that an annotation asks for, as far as settings need it."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return fits(value, inner[0])
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        each = inner[:1] * len(value) if inner[1:] == (...,) else inner
+        return len(each) == len(value) and all(map(fits, value, each))
+    if hint in (int, float):
+        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+        return whole or (hint is float and isinstance(value, float))
+    if hint is None:
+        return value is None
+    return not isinstance(hint, type) or isinstance(value, hint)
 
 
 def tuples(value: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from synthetic_returns.utils.files import write_atomically
+from synthetic_returns.utils.files import RunError, write_atomically
+from synthetic_returns.utils.reading import read_text
 
 __all__ = ["Row", "csv_text", "read_csv", "write_csv"]
 
@@ -36,8 +37,20 @@ def read_csv(path: Path) -> list[Row]:
     """Reads rows; numbers as floats, empty cells as NaN. No file is no rows."""
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+    text = read_text(path, "write it again with the command that made it")
+    if not text.strip():
+        return []
+    try:
+        header, *rows = csv.reader(io.StringIO(text, newline=""))
+        return [
+            {name: _value(cell) for name, cell in zip(header, row, strict=True)}
+            for row in rows
+            if row
+        ]
+    except (csv.Error, ValueError) as error:
+        raise RunError(
+            f"{path} is no table ({error}): write it again with the command that made it"
+        ) from error
 
 
 def _cell(value: Any) -> str:

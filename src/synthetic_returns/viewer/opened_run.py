@@ -9,6 +9,7 @@ from synthetic_returns.config import Config
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loading import load_run
+from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run
 from synthetic_returns.utils.files import RunError
 
@@ -31,16 +32,7 @@ class OpenedRun:
     def open(cls, path: Path) -> "OpenedRun":
         """Opens a run; of an older version too, if this one still understands its settings."""
         run = Run.open(path)
-        try:
-            config = Config.from_dict(run.config)
-        except RunError as error:
-            raise RunError(f"{path}: {error}") from error
-        except (KeyError, TypeError, ValueError) as error:
-            raise RunError(
-                f"{path} was written by synthetic-returns {run.version} and this version cannot "
-                f"read its settings ({error}): use that version, or train it again"
-            ) from error
-        return cls(run, config)
+        return cls(run, read_config(run))
 
     @property
     def path(self) -> Path:

@@ -82,6 +82,11 @@ class EpisodeBuffer:
         terminal = self.arrays["observation"][0, 0].nbytes
         return int(self.length.sum()) * per_step + len(self) * terminal
 
+    def bytes_of(self, slots: int, max_steps: int) -> int:
+        """What a buffer of another size would take, full."""
+        per_step = sum(array[0, 0].nbytes for array in self.arrays.values())
+        return slots * (max_steps + 1) * per_step
+
     def __len__(self) -> int:
         return int(np.count_nonzero(self.length))
 

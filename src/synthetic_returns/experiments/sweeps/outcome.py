@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial
 
 from synthetic_returns.experiments.figures.style import STYLE, new_figure, save, steps_axis
 from synthetic_returns.experiments.sweeps.study import REPORTS, Settings, TrialState, quiet
+from synthetic_returns.utils.files import RunError
 from synthetic_returns.utils.tables import write_csv
 
 __all__ = ["Outcome", "read_outcomes", "setting_importance", "write_sweep"]
@@ -59,7 +60,13 @@ class Outcome:
 
 def read_outcomes(study: Study, settings: Settings) -> list[Outcome]:
     """All trials, the best first; those without a value last."""
-    outcomes = [_read(trial, settings) for trial in study.get_trials(deepcopy=False)]
+    try:
+        outcomes = [_read(trial, settings) for trial in study.get_trials(deepcopy=False)]
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise RunError(
+            f"a trial of the sweep {study.study_name} cannot be read ({error!r}): restore its "
+            "record, or start another sweep"
+        ) from error
     return sorted(outcomes, key=lambda o: (np.isnan(o.value), -np.nan_to_num(o.value), o.number))
 
 
@@ -109,7 +116,7 @@ def write_sweep(study: Study, settings: Settings, out: Path) -> list[Path]:
 
 def _read(trial: FrozenTrial, settings: Settings) -> Outcome:
     curve = {
-        part * settings.steps // REPORTS: value
+        int(part) * settings.steps // REPORTS: float(value)
         for part, value in sorted(trial.intermediate_values.items())
     }
     value = trial.value

@@ -8,6 +8,8 @@ from typing import Any
 
 from synthetic_returns.config import CHOICES, Config
 from synthetic_returns.renamed import RENAMED
+from synthetic_returns.utils.files import RunError
+from synthetic_returns.utils.reading import read_text
 from synthetic_returns.utils.settings import dotted
 from synthetic_returns.utils.suggestions import unknown
 
@@ -55,6 +57,7 @@ class Choices:
         return str(value)
 
 
+LARGEST = 1e18  # what a range may hold; whole numbers are int64
 Space = dict[str, Range | Choices]  # by the name of the setting
 
 
@@ -80,10 +83,11 @@ def parse_space(texts: Iterable[str], config: Config) -> Space:
 
 def read_space(path: Path) -> list[str]:
     """The lines of a TOML file as ``parse_space`` takes them; a table's name is a prefix."""
+    text = read_text(path, f"write lines like {EXAMPLE}")
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path} is not TOML ({error}); write lines like {EXAMPLE}.") from error
+        document = tomllib.loads(text.replace("\r\n", "\n"))
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{path} is not TOML ({error}); write lines like {EXAMPLE}.") from error
     return _flat(document, path)
 
 
@@ -150,8 +154,9 @@ def _parse_range(name: str, text: str, *, log: bool, whole: bool) -> Range:
             f"{name} has the range {text!r}; write two numbers with a colon between them, such as "
             "1e-5:4e-4."
         ) from None
-    if not low < high or (log and low <= 0):
+    if not low < high or (log and low <= 0) or max(-low, high) > LARGEST:
         rule = "0 < low < high" if log else "low < high"
+        rule = rule if high <= LARGEST else f"numbers up to {LARGEST:g}"
         raise ValueError(f"{name} has the range {text!r}; it must be LOW:HIGH with {rule}.")
     if whole and not (low.is_integer() and high.is_integer()):
         raise ValueError(f"{name} has the range {text!r}; it is a whole number: so are its ends.")
@@ -166,5 +171,5 @@ def _flat(table: Mapping[str, Any], path: Path, prefix: Sequence[str] = ()) -> l
         elif isinstance(value, str):
             lines.append(f"{'.'.join((*prefix, name))}={value}")
         else:
-            raise ValueError(f"{path} sets {name} to {value!r}; write a text like {EXAMPLE}.")
+            raise RunError(f"{path} sets {name} to {value!r:.50}; write a text like {EXAMPLE}.")
     return lines

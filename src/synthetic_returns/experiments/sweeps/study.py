@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from synthetic_returns.experiments.sweeps.ranges import Choices, Range, Space
 from synthetic_returns.utils.files import RunError
+from synthetic_returns.utils.reading import read_text
+from synthetic_returns.utils.settings import from_plain
 
 __all__ = [
     "REPORTS",
@@ -76,8 +79,7 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> "Settings":
         """From the study."""
-        data = json.loads(text)
-        return cls(**data | {"flags": tuple(data["flags"])})
+        return from_plain(cls, json.loads(text))
 
     def difference(self, now: "Settings") -> str:
         """Names the settings in which two sweeps differ."""
@@ -118,7 +120,7 @@ def open_study(settings: Settings, folder: Path, storage: str | None) -> Study:
     if settings.prune:
         warmup = int(WARMUP * REPORTS)
         pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=warmup)
-    with quiet():
+    with quiet(), damage(folder, storage):
         study = optuna.create_study(
             storage=_storage(folder, storage),
             sampler=_NumberedSampler(settings.seed),
@@ -127,9 +129,9 @@ def open_study(settings: Settings, folder: Path, storage: str | None) -> Study:
             direction="maximize",
             load_if_exists=True,
         )
-    if _SETTINGS not in study.user_attrs:
-        study.set_user_attr(_SETTINGS, settings.to_json())
-    before = Settings.from_json(study.user_attrs[_SETTINGS])
+        if _SETTINGS not in study.user_attrs:
+            study.set_user_attr(_SETTINGS, settings.to_json())
+        before = Settings.from_json(study.user_attrs[_SETTINGS])
     if before != settings:
         raise RunError(
             f"the sweep {folder} was started with other settings "
@@ -146,12 +148,30 @@ def read_settings(folder: Path, storage: str | None) -> tuple[Study, Settings]:
             "--storage"
         )
     name = folder.absolute().name
-    with quiet():
+    with quiet(), damage(folder, storage):
         opened = _storage(folder, storage)
         if name not in optuna.get_all_study_names(opened):
-            raise RunError(f"there is no sweep {name!r} in {storage}: check the name of the folder")
+            raise RunError(
+                f"there is no sweep {name!r} in {storage or folder / JOURNAL}: check the name of "
+                "the folder"
+            )
         study = optuna.load_study(study_name=name, storage=opened)
-    return study, Settings.from_json(study.user_attrs[_SETTINGS])
+        study.get_trials(deepcopy=False)  # all can be read
+        return study, Settings.from_json(study.user_attrs[_SETTINGS])
+
+
+@contextlib.contextmanager
+def damage(folder: Path, storage: str | None) -> Iterator[None]:
+    """Tells of a record that cannot be read by its name: Optuna stumbles over it in many ways."""
+    try:
+        yield
+    except RunError:
+        raise
+    except Exception as error:
+        raise RunError(
+            f"{storage or folder / JOURNAL} is damaged, or not the record of a sweep ({error!r}): "
+            "restore it, or start another sweep"
+        ) from error
 
 
 def ask(study: Study, space: Space, folder: Path) -> Trial:
@@ -202,7 +222,7 @@ def _journal(path: Path) -> JournalStorage:
     if path.exists():
         lock.acquire()
         try:
-            content = path.read_bytes()
+            content = read_text(path, "restore it, or start another sweep").encode()
             if not content.endswith(b"\n"):
                 with path.open("r+b") as file:
                     file.truncate(content.rfind(b"\n") + 1)

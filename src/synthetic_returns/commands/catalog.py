@@ -1,0 +1,19 @@
+"""The names of all commands, and what each does in one line."""
+
+__all__ = ["COMMANDS"]
+
+COMMANDS = {
+    "train": "train an agent on a task, with or without synthetic returns",
+    "evaluate": "play episodes with a trained agent",
+    "runs": "list the runs of a folder: status, score, steps and size",
+    "view": "see the credit: episodes of a run in one HTML page",
+    "explain": "find the steps of recorded episodes that earned the outcome",
+    "report": "write one HTML page about runs: curves, quality of the credit",
+    "reproduce": "repeat the paper's experiments: all seeds, figures, tables",
+    "sweep": "search settings at random, on one machine or many",
+    "demo": "delayed Catch with and without synthetic returns, side by side",
+    "tasks": "list the tasks, or draw an episode of one",
+    "credit": "list the credit methods, or explain one and its settings",
+    "bench": "measure speed: the core, the environments, the agent",
+    "completion": "print the completion script of a shell",
+}

@@ -1,0 +1,52 @@
+"""``synthetic-returns runs``."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import tyro
+
+from synthetic_returns.utils.listing import Listing, print_listing
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Lists the runs of a folder, the newest first, with status, score, steps and size.
+
+    The score is the mean return: in the final evaluation of a finished run, else at last in
+    training. When piped, fields have tabs between them.
+    """
+
+    folder: tyro.conf.Positional[Path] = Path("runs")
+    """Where the runs are."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Lists."""
+    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns runs")
+
+    from synthetic_returns.training.listing import find_listed
+
+    runs = find_listed(parsed.folder)
+    rows = [
+        (
+            run.path.relative_to(parsed.folder).as_posix(),
+            run.status,
+            "-" if math.isnan(run.score) else f"{run.score:.2f}",
+            f"{run.steps:,}",
+            _size(run.size),
+            run.note,
+        )
+        for run in runs
+    ]
+    header = ("run", "status", "score", "steps", "size", "note")
+    print_listing(Listing(header, rows, frozenset({"score", "steps", "size"}), below="note"))
+
+
+def _size(size: int) -> str:
+    units = {"B": 1, "kB": 1000, "MB": 1000**2}
+    for unit, one in units.items():
+        if size < 1000 * one:
+            return f"{size / one:.0f} {unit}"
+    return f"{size / 1000**3:.1f} GB"

@@ -9,7 +9,7 @@ import tyro
 
 if TYPE_CHECKING:
     from synthetic_returns.experiments.study import Study
-    from synthetic_returns.training.jobs import Job
+    from synthetic_returns.training.job import Job
 
 
 @dataclasses.dataclass(frozen=True)

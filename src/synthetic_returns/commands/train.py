@@ -212,7 +212,8 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
 
         return train_seeds(configs, outs, resume=resume, log=parsed.log)
 
-    from synthetic_returns.training.jobs import Job, run_jobs
+    from synthetic_returns.training.job import Job
+    from synthetic_returns.training.jobs import run_jobs
 
     for c, out in zip(configs, outs, strict=True):
         if not (resume and out.exists()):

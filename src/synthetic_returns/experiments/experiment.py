@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from synthetic_returns.training.jobs import Job
+from synthetic_returns.training.job import Job
 
 __all__ = ["EPISODIC", "FULL", "NONE", "PAPER", "Arm", "Bar", "Experiment", "unique_jobs"]
 

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from synthetic_returns.experiments.solving import SOLVED
 from synthetic_returns.report.arms import ArmRecord, TaskRecord, differing_settings
 from synthetic_returns.report.chart import draw_chart
 from synthetic_returns.report.credit_quality import CreditQuality
+from synthetic_returns.report.elements import make_legend, make_table
 from synthetic_returns.report.example_episode import example_episode
 from synthetic_returns.report.published import find_experiment, published
 from synthetic_returns.report.run_record import RunRecord
@@ -17,7 +19,6 @@ from synthetic_returns.viewer.markup import Markup, tag
 __all__ = ["commands", "credit", "curves", "diagnostics", "outcomes", "settings", "throughput"]
 
 CREDIT = "credit/"  # begins the name of every diagnostic of a credit method
-SOLVED = 0.98  # where no experiment says otherwise
 Qualities = Sequence[tuple[RunRecord, CreditQuality]]
 
 
@@ -82,10 +83,10 @@ def outcomes(task: TaskRecord) -> Markup:
     runs = [_run_row(arm, run, solved) for arm in task.arms for run in arm.runs]
     return tag(
         "div",
-        _table(("arm", "solved", "steps to solve", "seconds to solve", "return", "success",
+        make_table(("arm", "solved", "steps to solve", "seconds to solve", "return", "success",
                 "the paper"), arms, "Arms"),
         tag("h3", "Every run"),
-        _table(("arm", "seed", "steps", "steps to solve", "return", "95 % interval", "success",
+        make_table(("arm", "seed", "steps", "steps to solve", "return", "95 % interval", "success",
                 "run"), runs, "Runs"),
         tag("p", f"Solved: the smoothed training success reaches {solved:g} and stays above 95 % "
             "of that. Steps and seconds are the median over the seeds that solved it, and their "
@@ -104,7 +105,7 @@ def throughput(task: TaskRecord) -> Markup:
     chart = draw_chart(
         "steps per second", [arm.bundle("steps_per_s") for arm in task.arms], limits=(0.0, None)
     )
-    table = _table(("arm", "steps per second", "seconds"), rows, "Throughput")
+    table = make_table(("arm", "steps per second", "seconds"), rows, "Throughput")
     return tag("div", table, tag("div", chart, class_="charts"))
 
 
@@ -115,7 +116,7 @@ def settings(task: TaskRecord) -> Markup:
     header = ("setting", *(arm.label for arm in task.arms))
     rows = [(name, *map(_value, values)) for name, values in differences.items()]
     shown = (
-        _table(header, rows, "Differences")
+        make_table(header, rows, "Differences")
         if rows
         else tag("p", "All runs have the same settings, but for their seeds.", class_="note")
     )
@@ -123,7 +124,7 @@ def settings(task: TaskRecord) -> Markup:
         tag(
             "details",
             tag("summary", f"All settings: {arm.label}"),
-            _table(("setting", "value"),
+            make_table(("setting", "value"),
                    [(name, _value(value)) for name, value in _all_settings(arm)], "Settings"),
         )
         for arm in task.arms
@@ -156,16 +157,10 @@ def _card(record: RunRecord, quality: CreditQuality) -> Markup:
 
 
 def _legend(arms: Sequence[ArmRecord]) -> Markup:
-    entries = [
-        tag(
-            "li",
-            tag("svg", tag("path", d="M0 6H34", class_="mean"), viewBox="0 0 34 12",
-                class_=f"arm arm-{arm.number % 6}", aria_hidden="true"),
-            f"{arm.label}, {len(arm.runs)} seed{'s' if len(arm.runs) != 1 else ''}",
-        )
+    return make_legend(
+        (f"{arm.label}, {len(arm.runs)} seed{'s' if len(arm.runs) != 1 else ''}", arm.number)
         for arm in arms
-    ]  # fmt: skip
-    return tag("ul", entries, class_="legend")
+    )
 
 
 def _arm_row(arm: ArmRecord, solved: float) -> tuple[str, ...]:
@@ -193,19 +188,6 @@ def _run_row(arm: ArmRecord, run: RunRecord, solved: float) -> tuple[str, ...]:
     interval = f"{result['return_low']:.2f} .. {result['return_high']:.2f}"
     return (arm.label, seed, trained, steps, f"{result['return_mean']:.2f}", interval,
             _spread([result.get("success", np.nan)], "{:.3f}"), where)  # fmt: skip
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Markup:
-    head = tag("thead", tag("tr", [tag("th", cell, scope="col") for cell in header]))
-    body = tag("tbody", [tag("tr", _cells(row)) for row in rows])
-    # Wide tables scroll on their own, and can be reached by keyboard to do so.
-    return tag("div", tag("table", head, body), class_="scroll", tabindex="0", role="region",
-               aria_label=name)  # fmt: skip
-
-
-def _cells(row: Sequence[str]) -> list[Markup]:
-    first, *rest = row
-    return [tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)]
 
 
 def _spread(values: Sequence[float | int], form: str) -> str:

@@ -61,11 +61,9 @@ def test_a_job_that_fails_says_its_last_words(monkeypatch, tmp_path):
 
 def test_jobs_that_fail_can_be_left_behind(monkeypatch, tmp_path, capsys):
     _, failed = start_two(monkeypatch, tmp_path, returncode=3, keep_going=True)
-    assert {job.name: why for job, why in failed.items()} == {
-        "one": "there is no task",
-        "two": "there is no task",
-    }
-    assert "two  failed: there is no task" in capsys.readouterr().err
+    why = "ended with code 3: there is no task"
+    assert {job.name: how for job, how in failed.items()} == {"one": why, "two": why}
+    assert f"two  {why}" in capsys.readouterr().err
 
 
 def test_a_run_that_is_still_being_saved_is_waited_for(monkeypatch, tmp_path):

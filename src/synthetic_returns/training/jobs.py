@@ -36,7 +36,7 @@ def run_jobs(
       keep_going: whether the others go on when one fails.
 
     Returns:
-      The jobs that failed, and the last line that each printed.
+      The jobs that failed, and how: the code of each, and the last line that it printed.
 
     Raises:
       JobFailed: a job ended with an error and the others do not keep going; they are stopped first,
@@ -56,8 +56,8 @@ def run_jobs(
             progress.refresh(pool.running)
             for job, code in pool.ended():
                 if code and keep_going:
-                    failed[job] = job.last_line()
-                    progress.end(job, f"failed: {failed[job]}")
+                    failed[job] = f"ended with code {code}: {job.last_line() or 'no words'}"
+                    progress.end(job, failed[job])
                 else:
                     check_ended(job, code)
                     progress.refresh([job])

@@ -45,9 +45,14 @@ def write_records(
         "profiles": profiles(results),
         "missing": [dataclasses.asdict(entry) for entry in missing],
     }
+    written = []
     for name, rows in tables.items():
-        write_csv(out / f"{name}.csv", rows)
-    return [out / f"{name}.csv" for name in tables]
+        path = out / f"{name}.csv"
+        path.unlink(missing_ok=True)  # what was missing before may be there now
+        if rows:
+            write_csv(path, rows)
+            written.append(path)
+    return written
 
 
 def profiles(results: Mapping[str, Outcomes]) -> list[Row]:

@@ -49,7 +49,7 @@ def train_comparison(
     missing = list(comparison.missing)
     for job, why in failed.items():
         experiment, arm = jobs[job]
-        missing.append(Missing(experiment.name, arm.name, f"{job.name} failed: {why}"))
+        missing.append(Missing(experiment.name, arm.name, f"{job.name} {why}"))
     return dataclasses.replace(comparison, missing=tuple(missing))
 
 

@@ -20,7 +20,7 @@ COMMANDS = {
     "explain": "which steps of recorded episodes earned their outcome: page and rewards",
     "report": "one HTML page about runs: curves, steps to solve, quality of the credit",
     "reproduce": "the paper's experiments: both arms, all seeds, figures and tables",
-    "compare": "credit methods side by side: the same agent with each, on one task or several",
+    "compare": "credit methods side by side: one agent with each, on your tasks",
     "sweep": "random search over settings, side by side or on many machines; and its results",
     "demo": "delayed Catch with and without synthetic returns, side by side",
     "tasks": "list the tasks, or draw an episode of one",

@@ -101,7 +101,10 @@ def test_the_arena_is_made_by_the_same_code(trained, capsys):
         (["--seeds", "3"], "begin with one or more: compare TASK..."),
         (["gym:CartPole-v1"], "does not say when an episode is a success"),
         (["chain", "--agent.discount", "2"], "discount is 2.0; it must lie in [0, 1]"),
-        (["chain", "--credit", "none", "--no-train"], "no run has finished in comparisons/chain/runs"),
+        (
+            ["chain", "--credit", "none", "--no-train"],
+            "no run has finished in comparisons/chain/runs",
+        ),
     ],
 )
 def test_mistakes_are_answered_with_what_to_do(trained, capsys, arguments, answer):

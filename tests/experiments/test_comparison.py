@@ -197,6 +197,11 @@ def test_all_methods_of_the_arena_have_the_same_agent_and_budget():
     assert arena(quick=True, seeds=1)[0].seeds == 1
 
 
+@pytest.mark.slow
+def test_every_method_of_the_arena_can_be_trained_on_every_task():
+    assert plan(arena(seeds=1), configuration).missing == ()
+
+
 def test_every_method_has_a_colour_of_its_own():
     numbers = [arm_number(name) for name in method_names()]
     assert sorted(numbers) == list(range(len(numbers)))

@@ -1,7 +1,7 @@
 """The sections of a report, as markup."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from synthetic_returns.report.elements import make_legend, make_table
 from synthetic_returns.report.example_episode import example_episode
 from synthetic_returns.report.published import find_experiment, published
 from synthetic_returns.report.run_record import RunRecord
+from synthetic_returns.utils.scores import (
+    interquartile_mean,
+    probability_of_improvement,
+    stratified_interval,
+)
 from synthetic_returns.utils.settings import dotted
 from synthetic_returns.viewer.markup import Markup, tag
 
@@ -79,18 +84,20 @@ def outcomes(task: TaskRecord) -> Markup:
     """Steps to solve and what was reached, run by run, with the paper's numbers."""
     experiment = find_experiment(task.config)
     solved = experiment.solved if experiment else SOLVED
-    arms = [_arm_row(arm, solved) for arm in task.arms]
+    arms = [_arm_row(arm, task, solved) for arm in task.arms]
     runs = [_run_row(arm, run, solved) for arm in task.arms for run in arm.runs]
     return tag(
         "div",
         make_table(("arm", "solved", "steps to solve", "seconds to solve", "return", "success",
-                "the paper"), arms, "Arms"),
+                    "better than no credit", "the paper"), arms, "Arms"),
         tag("h3", "Every run"),
         make_table(("arm", "seed", "steps", "steps to solve", "return", "95 % interval", "success",
-                "run"), runs, "Runs"),
+                    "run"), runs, "Runs"),
         tag("p", f"Solved: the smoothed training success reaches {solved:g} and stays above 95 % "
             "of that. Steps and seconds are the median over the seeds that solved it, and their "
-            "range.", class_="note"),
+            "range. Return and success are interquartile means over the seeds with 95 % bootstrap "
+            "intervals. Better than no credit: the probability that a run has a higher return at "
+            "the end.", class_="note"),
     )  # fmt: skip
 
 
@@ -163,18 +170,43 @@ def _legend(arms: Sequence[ArmRecord]) -> Markup:
     )
 
 
-def _arm_row(arm: ArmRecord, solved: float) -> tuple[str, ...]:
+def _arm_row(arm: ArmRecord, task: TaskRecord, solved: float) -> tuple[str, ...]:
     times = [found for run in arm.runs if (found := run.solved_at(solved))]
-    results = [run.summary["eval"] for run in arm.runs if run.summary]
     return (
         arm.label,
         f"{len(times)} of {len(arm.runs)}",
         _spread([steps / 1e6 for steps, _ in times], "{:.2f} M"),
         _spread([seconds for _, seconds in times], "{:.0f}"),
-        _spread([result["return_mean"] for result in results], "{:.2f}"),
-        _spread([result.get("success", np.nan) for result in results], "{:.3f}"),
+        _estimate(interquartile_mean, "{:.2f}", _results(arm, "return_mean")),
+        _estimate(interquartile_mean, "{:.3f}", _results(arm, "success")),
+        _improvement(arm, task),
         published(arm.runs[0].config) or "-",
     )
+
+
+def _improvement(arm: ArmRecord, task: TaskRecord) -> str:
+    """How likely the arm is better than the one without credit, if there is one."""
+    without = [other for other in task.arms if not other.runs[0].config.has_credit]
+    if len(without) != 1 or without == [arm]:
+        return "-"
+    pair = (_results(a, "return_mean") for a in (arm, *without))
+    return _estimate(probability_of_improvement, "{:.2f}", *pair)
+
+
+def _results(arm: ArmRecord, name: str) -> np.ndarray:
+    """One number of the final evaluation of every run that has it."""
+    found = [run.summary["eval"].get(name) for run in arm.runs if run.summary]
+    return np.array([value for value in found if value is not None], np.float64)
+
+
+def _estimate(statistic: Callable[..., np.ndarray], form: str, *arms: np.ndarray) -> str:
+    """A statistic of the runs of one or more arms, with its interval."""
+    if not all(map(len, arms)):
+        return "-"
+    scores = [[runs] for runs in arms]
+    low, high = stratified_interval(statistic, *scores)
+    value, low, high = (form.format(float(x)) for x in (statistic(*scores), low, high))
+    return value if low == high else f"{value} ({low} .. {high})"
 
 
 def _run_row(arm: ArmRecord, run: RunRecord, solved: float) -> tuple[str, ...]:

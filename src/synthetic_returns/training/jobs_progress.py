@@ -10,6 +10,8 @@ from synthetic_returns.training.progress import describe
 
 __all__ = ["JobsProgress"]
 
+WIDE = 110  # columns of a terminal that has room for all numbers
+
 
 class JobsProgress:
     """A bar for all jobs and one for each that runs; a line for each that has finished."""
@@ -23,9 +25,10 @@ class JobsProgress:
         """
         self._total, self._earlier = total, over
         self._console = Console(stderr=True)
+        self._is_narrow = self._console.width < WIDE
         self._bars = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=10 if self._is_narrow else 24),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[numbers]}"),
@@ -55,7 +58,9 @@ class JobsProgress:
             if row is None:
                 continue
             steps = min(job.steps, int(row["env_steps"]))
-            self._bars.update(self._tasks[job], completed=steps, numbers=describe(row))
+            self._bars.update(
+                self._tasks[job], completed=steps, numbers=describe(row, brief=self._is_narrow)
+            )
             if job.finished:
                 self.end(job, f"finished  {describe(row)}")
 

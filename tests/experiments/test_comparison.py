@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from pathlib import Path
+from typing import Any
 
 import matplotlib.image
 import numpy as np
@@ -56,7 +57,7 @@ def runs(*solved_at: int | None, success=None) -> list[Outcome]:
     return [outcome(x, at, i) for i, (x, at) in enumerate(zip(values, solved_at, strict=True))]
 
 
-def by_method(summaries, task="chain"):
+def by_method(summaries, task="chain") -> dict[str, Any]:
     return {s.method: s for s in summaries if s.task == task}
 
 

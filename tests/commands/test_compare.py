@@ -77,7 +77,9 @@ def test_what_fails_is_listed_and_the_rest_compared(trained, capsys):
     more = ("--seeds", "1", "--out", "here", "--agent", "r2d2")
     main(["compare", "chain", "--credit", "none,rudder,hca", "--steps", "1000", *more])
     said = capsys.readouterr().out
-    assert "chain rudder: chain rudder seed 0 ended with code 2: it exploded" in said
+    assert (
+        "chain rudder: chain rudder seed 0 ended with code 2: it exploded; the same command" in said
+    )
     assert "chain hca: the credit method 'hca' gives an advantage for each action" in said
     assert [row["method"] for row in read_csv(Path("here", "missing.csv"))] == ["hca", "rudder"]
     assert [row["method"] for row in read_csv(Path("here", "table.csv"))] == ["none"]

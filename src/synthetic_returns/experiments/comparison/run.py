@@ -49,7 +49,8 @@ def train_comparison(
     missing = list(comparison.missing)
     for job, why in failed.items():
         experiment, arm = jobs[job]
-        missing.append(Missing(experiment.name, arm.name, f"{job.name} {why}"))
+        reason = f"{job.name} {why}; the same command goes on with it"
+        missing.append(Missing(experiment.name, arm.name, reason))
     return dataclasses.replace(comparison, missing=tuple(missing))
 
 

@@ -17,6 +17,7 @@ SHARED = (
     "results/*.png",
     "results/*.csv",
     "results/table.md",
+    "results/arena/*",
     "results/cluster/*.csv",
     "results/pong/levels.csv",
     "results/sweep-catch/*",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from synthetic_returns.config import Config
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.registry import find_task
@@ -32,7 +33,6 @@ def fake_run(
 
     It has as many traces as the experiment asks for, but at most so many.
     """
-    rng = np.random.default_rng(seed)
     events = find_task(experiment.task).events
     runs = dict(zip(experiment.flags[::2], experiment.flags[1::2], strict=True))
     parameters: dict[str, Any] = {"runs": int(runs["--task.runs"])} if "--task.runs" in runs else {}
@@ -40,29 +40,46 @@ def fake_run(
     config = preset(experiment.task, arm.preset, seed=seed, **parameters)
     config = config.changed({} if sr else {"credit": NoCredit()}, steps=experiment.steps)
     path = experiment.run_path(root, arm, seed)
-    with Run.create(path, config.to_dict(), ["train"]) as run:
-        with run.metrics(None) as metrics:
-            for row in range(1, ROWS + 1):
-                share = 1 / (1 + np.exp(-0.6 * (row - ROWS / 2 - 2 * seed))) if sr else 0.1
-                values = _values(events, config.task.max_episode_steps, share)
-                noise = {name: x * (1 + 0.01 * rng.normal()) for name, x in values.items()}
-                if "success" in noise:
-                    noise["success"] = min(1.0, noise["success"])
-                metrics.write(experiment.steps * row // ROWS, noise | {"wall_s": 2.0 * row})
-        final = _values(events, config.task.max_episode_steps, 1.0 if sr else 0.1)
-        returns = {"return_mean": final.pop("episode_return"), "return_low": 0.0}
-        run.write_summary(
-            {
-                "env_steps": experiment.steps,
-                "wall_s": 2.0 * ROWS,
-                "eval": {"episodes": 200, **returns, "return_high": 20.0, **final},
-            }
-        )
+    write_run(path, config, climbs=sr)
     for point in trace_points(experiment.steps, min(experiment.traces, most_traces)):
         trace = fake_trace(point, list(events), config.task.max_episode_steps, experiment.credited)
         for suffix in ("", "-exploring", "-scripted"):
             trace.save(path / "traces" / f"{point}{suffix}.npz")
     return path
+
+
+def write_run(path: Path, config: Config, *, climbs: bool, halfway: float = 0.5) -> None:
+    """The files of a finished run, without traces.
+
+    Args:
+      path: the run directory.
+      config: its settings.
+      climbs: whether it goes from 0 to 1, or stays at 0.1.
+      halfway: the share of its steps after which it is at a half; later for later seeds.
+    """
+    rng = np.random.default_rng(config.seed)
+    events = find_task(config.task_name).events
+    with Run.create(path, config.to_dict(), ["train"]) as run:
+        with run.metrics(None) as metrics:
+            for row in range(1, ROWS + 1):
+                behind = row - ROWS * halfway - 2 * config.seed
+                share = 1 / (1 + np.exp(-0.6 * behind)) if climbs else 0.1
+                values = _values(events, config.task.max_episode_steps, share)
+                noise = {name: x * (1 + 0.01 * rng.normal()) for name, x in values.items()}
+                if "success" in noise:
+                    noise["success"] = min(1.0, noise["success"])
+                clock = {"wall_s": 2.0 * row, "steps_per_s": config.steps / ROWS / 2.0}
+                metrics.write(config.steps * row // ROWS, noise | clock)
+        final = _values(events, config.task.max_episode_steps, 1.0 if climbs else 0.1)
+        returns = {"return_mean": final.pop("episode_return"), "return_low": 0.0}
+        run.write_summary(
+            {
+                "env_steps": config.steps,
+                "wall_s": 2.0 * ROWS,
+                "peak_memory_mb": 500.0 + config.seed,
+                "eval": {"episodes": 200, **returns, "return_high": 20.0, **final},
+            }
+        )
 
 
 def fake_trace(step: int, events: list[str], steps: int, credited: str) -> Trace:

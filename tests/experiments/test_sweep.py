@@ -19,7 +19,7 @@ from synthetic_returns.experiments.sweeps.outcome import (
 )
 from synthetic_returns.experiments.sweeps.run import progress_values, run_sweep
 from synthetic_returns.experiments.sweeps.study import TrialState, open_study, read_settings
-from synthetic_returns.training.jobs import JobFailed
+from synthetic_returns.training.job import JobFailed
 from synthetic_returns.training.metrics import read_metrics
 from synthetic_returns.training.runs import Run
 from synthetic_returns.utils.files import RunError, acquire_lock

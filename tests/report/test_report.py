@@ -55,6 +55,8 @@ def test_the_report_says_everything(page):
     text = page.read_text()
     for words in (
         "2 of 2",
+        "better than no credit",
+        "<td>1.00</td>",  # the probability of improvement: both seeds are better than both others
         "success 1 at 3e6",  # the paper's Chain
         "door 0.57 at 4e6 (Ni et al. 2022)",
         "drift of the credit",

@@ -10,6 +10,7 @@ COMMANDS = {
     "explain": "find the steps of recorded episodes that earned the outcome",
     "report": "write one HTML page about runs: curves, quality of the credit",
     "reproduce": "repeat the paper's experiments: all seeds, figures, tables",
+    "compare": "train with several credit methods and see them side by side",
     "sweep": "search settings at random, on one machine or many",
     "demo": "delayed Catch with and without synthetic returns, side by side",
     "tasks": "list the tasks, or draw an episode of one",

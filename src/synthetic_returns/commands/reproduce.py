@@ -3,13 +3,9 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
-
-if TYPE_CHECKING:
-    from synthetic_returns.experiments.study import Study
-    from synthetic_returns.training.jobs import Job
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,7 +15,8 @@ class Arguments:
     Studies: chain, catch, key-to-door; all (these three); and, on their own: untuned (the default
     method with one setting) and ladder (the same on harder tasks); impala (the paper's
     settings on the Chain), paper (on delayed Catch and Key-to-Door), ablation, seeds (20 of
-    them), stability; skiing and pong (Atari, in the extra [atari]; hours).
+    them), stability; arena (every credit method on nine tasks; many hours); skiing and pong (Atari,
+    in the extra [atari]; hours).
     """
 
     study: tyro.conf.Positional[str] = "all"
@@ -41,45 +38,33 @@ def main(arguments: Sequence[str]) -> None:
     # Only now what is slow to load.
     from synthetic_returns.commands.report import report
     from synthetic_returns.commands.show_results import print_results
-    from synthetic_returns.experiments.catalog import find_studies
+    from synthetic_returns.commands.train import configuration
+    from synthetic_returns.experiments.catalog import ARENA, find_studies
+    from synthetic_returns.experiments.earlier_runs import check_earlier_runs
+    from synthetic_returns.experiments.experiment import unique_jobs
     from synthetic_returns.experiments.run import reproduce
     from synthetic_returns.utils.checks import check_positive
 
-    studies = find_studies(parsed.study)
     suffix = "-quick" if parsed.quick else ""
     out = parsed.out or Path(f"results{suffix}")
+    runs = parsed.runs or Path(f"runs/reproduce{suffix}")
+    if parsed.seeds is not None:
+        check_positive("seeds", parsed.seeds)
+    if parsed.study == ARENA:
+        from synthetic_returns.commands.compare import compare
+        from synthetic_returns.experiments.studies.arena import arena
+
+        grid = arena(quick=parsed.quick, seeds=parsed.seeds)
+        compare(grid, runs=runs / ARENA, out=out / ARENA, elsewhere="--runs")
+        return
+    studies = find_studies(parsed.study)
     if parsed.quick:
         studies = [study.quick() for study in studies]
         if not any(study.experiments for study in studies):
             raise ValueError(f"the study {parsed.study!r} has no quick version; leave out --quick.")
     if parsed.seeds is not None:
-        check_positive("seeds", parsed.seeds)
         studies = [study.with_seeds(parsed.seeds) for study in studies]
-    runs = parsed.runs or Path(f"runs/reproduce{suffix}")
-    _check_settings(studies, runs)
+    experiments = [e for study in studies for e in study.experiments]
+    check_earlier_runs(experiments, runs, configuration, elsewhere="--runs")
     print_results(out, reproduce(studies, runs=runs, out=out))
-    report([job.out for job in _jobs(studies, runs)], out / "report.html")
-
-
-def _check_settings(studies: Sequence["Study"], runs: Path) -> None:
-    """Refuses runs that were made with other settings, so that one table shows one method."""
-    from synthetic_returns.commands.train import configuration
-    from synthetic_returns.training.run_config import read_config
-    from synthetic_returns.training.runs import Run, RunError
-    from synthetic_returns.training.trainer import difference
-
-    for job in _jobs(studies, runs):
-        if not (job.out / "config.json").exists():
-            continue
-        now, before = configuration(job.arguments), read_config(Run.open(job.out))
-        if before != now:
-            raise RunError(
-                f"{job.out} was made with other settings ({difference(before, now)}); "
-                "delete it to train it again, or keep it and choose another --runs"
-            )
-
-
-def _jobs(studies: Sequence["Study"], runs: Path) -> list["Job"]:
-    from synthetic_returns.experiments.experiment import unique_jobs
-
-    return unique_jobs([e for study in studies for e in study.experiments], runs)
+    report([job.out for job in unique_jobs(experiments, runs)], out / "report.html")

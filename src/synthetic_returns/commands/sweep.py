@@ -160,13 +160,15 @@ def _check_metric(metric: str, config: "Config") -> None:
 
 def _fixed_flags(rest: Sequence[str]) -> list[str]:
     """The flags of train that all trials share: not those which every trial sets itself."""
-    from synthetic_returns.commands.train import split_flags, without_flags
+    from synthetic_returns.commands.train import refuse_flags, split_flags, without_flags
 
     flags = split_flags(list(rest), "--preset", "--seed", "--seeds", "--resume")
-    for name, instead in (
-        ("--seeds", "every trial has a seed of its own: raise --trials"),
-        ("--resume", "the same command goes on with a sweep"),
-    ):
-        if name in flags:
-            raise ValueError(f"{name} is no flag of a sweep: {instead}.")
+    refuse_flags(
+        flags,
+        "a sweep",
+        {
+            "--seeds": "every trial has a seed of its own: raise --trials",
+            "--resume": "the same command goes on with a sweep",
+        },
+    )
     return without_flags(flags, "--preset", "--seed")

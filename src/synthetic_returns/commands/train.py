@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Generic, Literal, TypeVar
 
@@ -215,7 +215,8 @@ def _train_seeds(parsed: Arguments, config: Config, rest: list[str]) -> list[Run
 
         return train_seeds(configs, outs, resume=resume, log=parsed.log)
 
-    from synthetic_returns.training.jobs import Job, run_jobs
+    from synthetic_returns.training.job import Job
+    from synthetic_returns.training.jobs import run_jobs
 
     for c, out in zip(configs, outs, strict=True):
         if not (resume and out.exists()):
@@ -234,6 +235,19 @@ def split_flags(arguments: list[str], *names: str) -> list[str]:
     """Writes ``--name=value`` of these flags as two arguments."""
     parts = [x.split("=", 1) if x.split("=")[0] in names else [x] for x in arguments]
     return [x for part in parts for x in part]
+
+
+def refuse_flags(arguments: Sequence[str], command: str, instead: Mapping[str, str]) -> None:
+    """Refuses flags that another command does not pass on to ``train``.
+
+    Args:
+      arguments: as they were given.
+      command: what they were given to.
+      instead: what to do, by flag.
+    """
+    for name, remedy in instead.items():
+        if name in arguments:
+            raise ValueError(f"{name} is no flag of {command}: {remedy}.")
 
 
 def without_flags(arguments: list[str], *names: str) -> list[str]:

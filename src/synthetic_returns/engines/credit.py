@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -12,11 +13,21 @@ from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
+from synthetic_returns.credit.needs import check_needs
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.engines.shapes import expected_trajectory
 from synthetic_returns.types import Trajectory
 
-__all__ = ["credit_of", "make_driver"]
+__all__ = ["check_credit", "credit_of", "make_driver"]
+
+
+def check_credit(config: Config) -> None:
+    """Refuses what ``make_driver`` would refuse, and builds nothing."""
+    method = config.credit
+    if isinstance(method, Assigner):
+        spec = EpisodeSpec.of_task(config.task, config.view)
+        check_needs(method, spec)
+        eqx.filter_eval_shape(lambda key: method.init(spec, key), jax.random.key(0))
 
 
 def make_driver(

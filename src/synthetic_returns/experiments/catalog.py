@@ -2,6 +2,7 @@
 
 from synthetic_returns.experiments.studies import (
     ablation,
+    arena,
     catch,
     chain,
     impala,
@@ -16,9 +17,10 @@ from synthetic_returns.experiments.studies import (
 from synthetic_returns.experiments.study import Study
 from synthetic_returns.utils.suggestions import unknown
 
-__all__ = ["ALL", "EXPERIMENTS", "STUDIES", "find_studies"]
+__all__ = ["ALL", "ARENA", "EXPERIMENTS", "STUDIES", "find_studies"]
 
 ALL = "all"
+ARENA = arena.NAME  # not a study: a comparison, with results of its own kind
 FIGURES = (chain.STUDY, catch.STUDY, key_to_door.STUDY)  # what the paper shows: "all"
 STUDIES = {
     study.name: study
@@ -46,5 +48,5 @@ def find_studies(name: str) -> tuple[Study, ...]:
     if name == ALL:
         return FIGURES
     if name not in STUDIES:
-        raise ValueError(unknown("study", name, [ALL, *STUDIES]))
+        raise ValueError(unknown("study", name, [ALL, *STUDIES, ARENA]))
     return (STUDIES[name],)

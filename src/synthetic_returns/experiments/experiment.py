@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from synthetic_returns.training.jobs import Job
+from synthetic_returns.training.job import Job
 
 __all__ = ["EPISODIC", "FULL", "NONE", "PAPER", "Arm", "Bar", "Experiment", "unique_jobs"]
 
@@ -71,7 +71,8 @@ class Experiment:
       task: name of the task.
       steps: environment steps of every run.
       solved: the share of success from which the task counts as solved.
-      credited: the event that earns the later reward; where c should spike.
+      credited: the event that earns the later reward; where c should spike. Empty where that is
+        not asked.
       flags: parameters of the task, as flags of ``synthetic-returns train``.
       arms: what is compared.
       seeds: how many, from 0.
@@ -87,7 +88,7 @@ class Experiment:
     task: str
     steps: int
     solved: float
-    credited: str
+    credited: str = ""
     flags: tuple[str, ...] = ()
     arms: tuple[Arm, ...] = FULL
     seeds: int = 4
@@ -108,21 +109,26 @@ class Experiment:
 
     def jobs(self, root: Path) -> list[Job]:
         """Everything that has to be trained; the arms of a seed stand side by side."""
-        return [self._job(root, arm, seed) for seed in range(self.seeds) for arm in self.arms]
+        return [self.job(root, arm, seed) for seed in range(self.seeds) for arm in self.arms]
 
-    def _job(self, root: Path, arm: Arm, seed: int) -> Job:
+    def arguments(self, arm: Arm, seed: int) -> tuple[str, ...]:
+        """What ``synthetic-returns train`` is told for one seed of one arm."""
         budget = {
             "--steps": self.steps,
             "--reporting.log-every": max(1, self.steps // ROWS),
             "--reporting.traces": self.traces,
             "--seed": seed,
         }
+        return (
+            *(self.task, "--preset", arm.preset, *self.flags, *arm.flags),
+            *(text for name, value in budget.items() for text in (name, str(value))),
+        )
+
+    def job(self, root: Path, arm: Arm, seed: int) -> Job:
+        """The training of one seed of one arm."""
         return Job(
             name=f"{self.name} {arm.name} seed {seed}",
-            arguments=(
-                *(self.task, "--preset", arm.preset, *self.flags, *arm.flags),
-                *(text for name, value in budget.items() for text in (name, str(value))),
-            ),
+            arguments=self.arguments(arm, seed),
             out=self.run_path(root, arm, seed),
             steps=self.steps,
         )

@@ -99,7 +99,8 @@ class Outcome:
             "wall_s_to_solve": self.metrics["wall_s"][solving.row] if solving else None,
             "lowest_after_solving": solving.lowest if solving else None,
         }
-        for phase, trace in self.scripted_traces().items():
+        phases = self.scripted_traces() if self.experiment.credited else {}
+        for phase, trace in phases.items():
             row[f"credit_ratio_{phase}"] = spike_ratio(trace, self.experiment.credited)
         return row | {f"eval_{name}": value for name, value in result.items()}
 

@@ -4,8 +4,9 @@ import dataclasses
 
 import numpy as np
 
-__all__ = ["KEPT", "Solving", "find_solving", "smooth"]
+__all__ = ["KEPT", "SOLVED", "Solving", "find_solving", "smooth"]
 
+SOLVED = 0.98  # of success, for tasks about which nothing else was decided
 WINDOW = 5  # rows of metrics, each the mean over the episodes of one hundredth of the budget
 KEPT = 0.95  # of the threshold; a curve that falls below it had not solved the task
 

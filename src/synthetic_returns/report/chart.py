@@ -1,4 +1,4 @@
-"""Charts over the steps of training, as SVG: every seed thin, the mean thick, its interval."""
+"""Charts as SVG, mostly over the steps of training: every seed thin, the mean thick."""
 
 import dataclasses
 import math
@@ -14,13 +14,20 @@ from synthetic_returns.utils.statistics import (
 )
 from synthetic_returns.viewer.markup import Markup, tag
 
-__all__ = ["Bundle", "draw_chart"]
+__all__ = ["Bundle", "arm_class", "draw_chart"]
 
 WIDTH, HEIGHT = 420, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 34
 POINTS = 120
 Number = float | int | np.number
 RESAMPLES = 1000
+STYLES = 16  # of arms in the style sheet
+STEPS = "environment steps"
+
+
+def arm_class(number: int) -> str:
+    """The class that gives an arm its colour and its dashes."""
+    return f"arm arm-{number % STYLES}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +38,13 @@ class Bundle:
       label: of the arm.
       arm: its number, which is its colour.
       curves: steps and values of each seed; NaN is left out.
+      detailed: whether the seeds and the interval are drawn, and not only the mean.
     """
 
     label: str
     arm: int
     curves: tuple[Curve, ...]
+    detailed: bool = True
 
     def known(self) -> list[Curve]:
         """The curves where they have values; those that never have one are left out."""
@@ -58,6 +67,7 @@ def draw_chart(
     note: str = "",
     level: float | None = None,
     limits: tuple[float | None, float | None] = (None, None),
+    across: str = STEPS,
 ) -> Markup | None:
     """Draws one quantity of all arms; None if no arm has it.
 
@@ -67,26 +77,28 @@ def draw_chart(
       note: a line under the title.
       level: where to draw a dashed line, such as that of the solved task.
       limits: smallest and largest value shown; None fits the curves.
+      across: what the horizontal axis is.
     """
     bundles = [bundle for bundle in bundles if bundle.known()]
     if not bundles:
         return None
-    axes = _Axes.around(bundles, level, limits)
+    axes = _Axes.around(bundles, level, limits, across)
     parts = axes.rules()
     if level is not None:
         parts.append(axes.line("level", np.array([0, axes.x_max]), np.array([level, level])))
     ends = []
     for bundle in bundles:
         grid, mean, low, high = bundle.mean_and_interval()
-        lines = [axes.curve("seed", steps, values) for steps, values in bundle.known()]
+        seeds = bundle.known() if bundle.detailed else []
+        lines = [axes.curve("seed", steps, values) for steps, values in seeds]
         if len(lines) > 1:
             lines.insert(0, axes.band(grid, low, high))
         lines.append(axes.curve("mean", grid, mean))
-        parts.append(tag("g", lines, class_=f"arm arm-{bundle.arm % 6}"))
+        parts.append(tag("g", lines, class_=arm_class(bundle.arm)))
         ends.append(f"{bundle.label} ends at {mean[-1]:.3g}")
     svg = tag(
         "svg", parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img",
-        aria_label=f"{title} over environment steps: {'; '.join(ends)}",
+        aria_label=f"{title} over {across}: {'; '.join(ends)}",
     )  # fmt: skip
     caption = tag("figcaption", tag("b", title), tag("span", note) if note else None)
     return tag("figure", caption, svg, class_="chart")
@@ -99,6 +111,7 @@ class _Axes:
     x_max: float
     low: float
     high: float
+    across: str
 
     @classmethod
     def around(
@@ -106,6 +119,7 @@ class _Axes:
         bundles: Sequence[Bundle],
         level: float | None,
         limits: tuple[float | None, float | None],
+        across: str,
     ) -> "_Axes":
         curves = [curve for bundle in bundles for curve in bundle.known()]
         values = np.concatenate([y for _, y in curves] + ([[level]] if level is not None else []))
@@ -113,10 +127,10 @@ class _Axes:
         high = float(values.max()) if limits[1] is None else limits[1]
         if high - low < 1e-9:
             low, high = low - 0.5, high + 0.5
-        return cls(float(max(x[-1] for x, _ in curves)), low, high)
+        return cls(float(max(x[-1] for x, _ in curves)), low, high, across)
 
     def x(self, step: Number) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * step / max(self.x_max, 1)
+        return LEFT + (WIDTH - LEFT - RIGHT) * step / max(self.x_max, 1e-9)
 
     def y(self, value: Number) -> float:
         share = (value - self.low) / (self.high - self.low)
@@ -129,16 +143,20 @@ class _Axes:
             y = f"{self.y(value):.1f}"
             parts.append(tag("line", class_="rule", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y))
             parts.append(tag("text", f"{value:g}", x=LEFT - 6, y=y, dy="0.35em", class_="end"))
+        size, label = self._unit()
         for step in _ticks(0, self.x_max):
-            x = f"{self.x(step):.1f}"
-            name = f"{step / 1e6:g}" if self.x_max >= 1e5 else f"{step / 1e3:g}"
+            x, name = f"{self.x(step):.1f}", f"{step / size:g}"
             parts.append(tag("text", name, x=x, y=HEIGHT - BOTTOM + 15, class_="middle"))
-        unit = "million" if self.x_max >= 1e5 else "thousand"
         middle = (LEFT + WIDTH - RIGHT) / 2
-        parts.append(
-            tag("text", f"environment steps ({unit})", x=middle, y=HEIGHT - 3, class_="middle")
-        )
+        parts.append(tag("text", label, x=middle, y=HEIGHT - 3, class_="middle"))
         return parts
+
+    def _unit(self) -> tuple[float, str]:
+        """What the numbers of the horizontal axis count, and its label."""
+        if self.across != STEPS:
+            return 1.0, self.across
+        size, name = (1e6, "million") if self.x_max >= 1e5 else (1e3, "thousand")
+        return size, f"{self.across} ({name})"
 
     def line(self, name: str, xs: np.ndarray, ys: np.ndarray) -> Markup:
         return tag("path", d=self._path(xs, ys), class_=name)

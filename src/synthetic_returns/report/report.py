@@ -44,7 +44,7 @@ def write_report(records: Sequence[RunRecord], measured: Measured, out: Path) ->
     facts = {"runs": len(records), "written": made}
     body = tag(
         "div",
-        tag("header", tag("h1", title), _facts(facts), _contents(tasks)),
+        tag("header", tag("h1", title), facts_list(facts), _contents(tasks)),
         tag("main", [_task(index, task, measured) for index, task in enumerate(tasks)]),
     )
     return write_page(out, make_page(title, body, styles=STYLES))
@@ -77,7 +77,8 @@ def _task(index: int, task: TaskRecord, measured: Measured) -> Markup:
     )
 
 
-def _facts(facts: dict[str, object]) -> Markup:
+def facts_list(facts: dict[str, object]) -> Markup:
+    """What there is to know about a page, under its title."""
     entries = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()]
     return tag("dl", entries, class_="facts")
 

@@ -1,23 +1,29 @@
 """The sections of a report, as markup."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from synthetic_returns.experiments.solving import SOLVED
 from synthetic_returns.report.arms import ArmRecord, TaskRecord, differing_settings
 from synthetic_returns.report.chart import draw_chart
 from synthetic_returns.report.credit_quality import CreditQuality
+from synthetic_returns.report.elements import make_legend, make_table
 from synthetic_returns.report.example_episode import example_episodes
 from synthetic_returns.report.published import find_experiment, published
 from synthetic_returns.report.run_record import RunRecord
+from synthetic_returns.utils.scores import (
+    interquartile_mean,
+    probability_of_improvement,
+    stratified_interval,
+)
 from synthetic_returns.utils.settings import dotted
 from synthetic_returns.viewer.markup import Markup, tag
 
 __all__ = ["commands", "credit", "curves", "diagnostics", "outcomes", "settings", "throughput"]
 
 CREDIT = "credit/"  # begins the name of every diagnostic of a credit method
-SOLVED = 0.98  # where no experiment says otherwise
 Qualities = Sequence[tuple[RunRecord, CreditQuality]]
 
 
@@ -78,18 +84,20 @@ def outcomes(task: TaskRecord) -> Markup:
     """Steps to solve and what was reached, run by run, with the paper's numbers."""
     experiment = find_experiment(task.config)
     solved = experiment.solved if experiment else SOLVED
-    arms = [_arm_row(arm, solved) for arm in task.arms]
+    arms = [_arm_row(arm, task, solved) for arm in task.arms]
     runs = [_run_row(arm, run, solved) for arm in task.arms for run in arm.runs]
     return tag(
         "div",
-        _table(("arm", "solved", "steps to solve", "seconds to solve", "return", "success",
-                "the paper"), arms, "Arms"),
+        make_table(("arm", "solved", "steps to solve", "seconds to solve", "return", "success",
+                    "better than no credit", "the paper"), arms, "Arms"),
         tag("h3", "Every run"),
-        _table(("arm", "seed", "steps", "steps to solve", "return", "95 % interval", "success",
-                "run"), runs, "Runs"),
+        make_table(("arm", "seed", "steps", "steps to solve", "return", "95 % interval", "success",
+                    "run"), runs, "Runs"),
         tag("p", f"Solved: the smoothed training success reaches {solved:g} and stays above 95 % "
             "of that. Steps and seconds are the median over the seeds that solved it, and their "
-            "range.", class_="note"),
+            "range. Return and success are interquartile means over the seeds with 95 % bootstrap "
+            "intervals. Better than no credit: the probability that a run has a higher return at "
+            "the end.", class_="note"),
     )  # fmt: skip
 
 
@@ -104,7 +112,7 @@ def throughput(task: TaskRecord) -> Markup:
     chart = draw_chart(
         "steps per second", [arm.bundle("steps_per_s") for arm in task.arms], limits=(0.0, None)
     )
-    table = _table(("arm", "steps per second", "seconds"), rows, "Throughput")
+    table = make_table(("arm", "steps per second", "seconds"), rows, "Throughput")
     return tag("div", table, tag("div", chart, class_="charts"))
 
 
@@ -115,7 +123,7 @@ def settings(task: TaskRecord) -> Markup:
     header = ("setting", *(arm.label for arm in task.arms))
     rows = [(name, *map(_value, values)) for name, values in differences.items()]
     shown = (
-        _table(header, rows, "Differences")
+        make_table(header, rows, "Differences")
         if rows
         else tag("p", "All runs have the same settings, but for their seeds.", class_="note")
     )
@@ -123,7 +131,7 @@ def settings(task: TaskRecord) -> Markup:
         tag(
             "details",
             tag("summary", f"All settings: {arm.label}"),
-            _table(("setting", "value"),
+            make_table(("setting", "value"),
                    [(name, _value(value)) for name, value in _all_settings(arm)], "Settings"),
         )
         for arm in task.arms
@@ -156,30 +164,49 @@ def _card(record: RunRecord, quality: CreditQuality) -> Markup:
 
 
 def _legend(arms: Sequence[ArmRecord]) -> Markup:
-    entries = [
-        tag(
-            "li",
-            tag("svg", tag("path", d="M0 6H34", class_="mean"), viewBox="0 0 34 12",
-                class_=f"arm arm-{arm.number % 6}", aria_hidden="true"),
-            f"{arm.label}, {len(arm.runs)} seed{'s' if len(arm.runs) != 1 else ''}",
-        )
+    return make_legend(
+        (f"{arm.label}, {len(arm.runs)} seed{'s' if len(arm.runs) != 1 else ''}", arm.number)
         for arm in arms
-    ]  # fmt: skip
-    return tag("ul", entries, class_="legend")
+    )
 
 
-def _arm_row(arm: ArmRecord, solved: float) -> tuple[str, ...]:
+def _arm_row(arm: ArmRecord, task: TaskRecord, solved: float) -> tuple[str, ...]:
     times = [found for run in arm.runs if (found := run.solved_at(solved))]
-    results = [run.summary["eval"] for run in arm.runs if run.summary]
     return (
         arm.label,
         f"{len(times)} of {len(arm.runs)}",
         _spread([steps / 1e6 for steps, _ in times], "{:.2f} M"),
         _spread([seconds for _, seconds in times], "{:.0f}"),
-        _spread([result["return_mean"] for result in results], "{:.2f}"),
-        _spread([result.get("success", np.nan) for result in results], "{:.3f}"),
+        _estimate(interquartile_mean, "{:.2f}", _results(arm, "return_mean")),
+        _estimate(interquartile_mean, "{:.3f}", _results(arm, "success")),
+        _improvement(arm, task),
         published(arm.runs[0].config) or "-",
     )
+
+
+def _improvement(arm: ArmRecord, task: TaskRecord) -> str:
+    """How likely the arm is better than the one without credit, if there is one."""
+    without = [other for other in task.arms if not other.runs[0].config.has_credit]
+    if len(without) != 1 or without == [arm]:
+        return "-"
+    pair = (_results(a, "return_mean") for a in (arm, *without))
+    return _estimate(probability_of_improvement, "{:.2f}", *pair)
+
+
+def _results(arm: ArmRecord, name: str) -> np.ndarray:
+    """One number of the final evaluation of every run that has it."""
+    found = [run.summary["eval"].get(name) for run in arm.runs if run.summary]
+    return np.array([value for value in found if value is not None], np.float64)
+
+
+def _estimate(statistic: Callable[..., np.ndarray], form: str, *arms: np.ndarray) -> str:
+    """A statistic of the runs of one or more arms, with its interval."""
+    if not all(map(len, arms)):
+        return "-"
+    scores = [[runs] for runs in arms]
+    low, high = stratified_interval(statistic, *scores)
+    value, low, high = (form.format(float(x)) for x in (statistic(*scores), low, high))
+    return value if low == high else f"{value} ({low} .. {high})"
 
 
 def _run_row(arm: ArmRecord, run: RunRecord, solved: float) -> tuple[str, ...]:
@@ -193,19 +220,6 @@ def _run_row(arm: ArmRecord, run: RunRecord, solved: float) -> tuple[str, ...]:
     interval = f"{result['return_low']:.2f} .. {result['return_high']:.2f}"
     return (arm.label, seed, trained, steps, f"{result['return_mean']:.2f}", interval,
             _spread([result.get("success", np.nan)], "{:.3f}"), where)  # fmt: skip
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Markup:
-    head = tag("thead", tag("tr", [tag("th", cell, scope="col") for cell in header]))
-    body = tag("tbody", [tag("tr", _cells(row)) for row in rows])
-    # Wide tables scroll on their own, and can be reached by keyboard to do so.
-    return tag("div", tag("table", head, body), class_="scroll", tabindex="0", role="region",
-               aria_label=name)  # fmt: skip
-
-
-def _cells(row: Sequence[str]) -> list[Markup]:
-    first, *rest = row
-    return [tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)]
 
 
 def _spread(values: Sequence[float | int], form: str) -> str:

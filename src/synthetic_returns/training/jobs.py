@@ -1,7 +1,6 @@
 """Many training runs at once: one process per run, as many side by side as there are cores."""
 
 import contextlib
-import dataclasses
 import os
 import signal
 import subprocess
@@ -10,91 +9,42 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-
-from synthetic_returns.training.metrics import read_metrics
-from synthetic_returns.training.progress import describe
+from synthetic_returns.training.job import Job, check_ended
+from synthetic_returns.training.jobs_progress import JobsProgress
 from synthetic_returns.training.runs import Run, RunError
 from synthetic_returns.utils.cores import pin, usable_cores
+from synthetic_returns.utils.files import acquire_lock
 
-__all__ = [
-    "Job",
-    "JobFailed",
-    "JobsProgress",
-    "Workers",
-    "check_ended",
-    "end_with_parent",
-    "run_jobs",
-]
+__all__ = ["Workers", "claim_folder", "end_with_parent", "run_jobs"]
 
 POLL_SECONDS = 0.5
 PARENT_SECONDS = 1.0
+FREE_SECONDS = 30.0  # for the process of a job that was cut off to save what it has
 _PARENT = "SYNTHETIC_RETURNS_PARENT"  # the process that a job belongs to
 
 
-class JobFailed(RuntimeError):
-    """A training process ended with an error."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """One run: what to train, and where.
-
-    Attributes:
-      name: what is shown beside its bar.
-      arguments: of ``synthetic-returns train``, without --out and --resume.
-      out: the run directory.
-      steps: environment steps of the whole run.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    out: Path
-    steps: int
-
-    @property
-    def finished(self) -> bool:
-        """Whether it has left its result, and that of as many steps."""
-        try:
-            return Run.open(self.out).summary()["env_steps"] >= self.steps
-        except (OSError, RunError):
-            return False
-
-    def newest_row(self) -> dict[str, float] | None:
-        """Its newest metrics, if there are any yet."""
-        try:
-            columns = read_metrics(self.out / "metrics.csv")
-        except (OSError, RunError):
-            return None  # not written yet
-        if not len(columns["env_steps"]):
-            return None
-        return {name: float(column[-1]) for name, column in columns.items()}
-
-    @property
-    def log(self) -> Path:
-        """What its process prints."""
-        return self.out.with_name(f"{self.out.name}.log")
-
-    def command(self) -> list[str]:
-        """The command line; it goes on where an earlier attempt stopped."""
-        program = [sys.executable, "-m", "synthetic_returns", "train"]
-        return [*program, *self.arguments, "--resume", str(self.out), "--quiet"]
-
-    def last_words(self, lines: int) -> list[str]:
-        """The end of what its process printed."""
-        return self.log.read_text(errors="replace").splitlines()[-lines:]
-
-
-def run_jobs(jobs: Sequence[Job], *, workers: int | None = None) -> None:
+def run_jobs(
+    jobs: Sequence[Job], *, workers: int | None = None, keep_going: bool = False
+) -> dict[Job, str]:
     """Runs all jobs that have not finished yet, one core each, with one progress view.
 
+    Args:
+      jobs: what to run, in this order.
+      workers: how many at once; one for each core unless given.
+      keep_going: whether the others go on when one fails.
+
+    Returns:
+      The jobs that failed, and how: the code of each, and the last line that it printed.
+
     Raises:
-      JobFailed: a job ended with an error; the others are stopped first, and can be resumed.
+      JobFailed: a job ended with an error and the others do not keep going; they are stopped first,
+        and can be resumed.
     """
+    failed: dict[Job, str] = {}
     if not jobs:
-        return
+        return failed
     waiting = [job for job in jobs if not job.finished]
     folder = Path(os.path.commonpath([job.out.parent.absolute() for job in jobs]))
     with JobsProgress(len(jobs)) as progress, Workers(folder, workers) as pool:
@@ -105,8 +55,27 @@ def run_jobs(jobs: Sequence[Job], *, workers: int | None = None) -> None:
             time.sleep(POLL_SECONDS)
             progress.refresh(pool.running)
             for job, code in pool.ended():
-                check_ended(job, code)
-                progress.refresh([job])
+                if code and keep_going:
+                    failed[job] = f"ended with code {code}: {job.last_line() or 'no words'}"
+                    progress.end(job, failed[job])
+                else:
+                    check_ended(job, code)
+                    progress.refresh([job])
+    return failed
+
+
+def claim_folder(folder: Path, what: str) -> BinaryIO:
+    """Keeps other processes from running the jobs of a folder, until it is closed.
+
+    Args:
+      folder: is made if it is not there.
+      what: they are, for the message to another process, such as "the sweep".
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return acquire_lock(
+        folder / ".lock",
+        f"{what} {folder} is being run by another process (id {{owner}}): wait for it, or stop it",
+    )
 
 
 class Workers:
@@ -137,6 +106,7 @@ class Workers:
 
     def start(self, job: Job) -> None:
         """Gives a job to an idle worker; it goes on where an earlier attempt stopped."""
+        _wait_until_free(job.out)
         core = next(core for core in self._cores if core not in self._processes)
         self._processes[core] = (job, _start(job, core, self._environment))
 
@@ -206,6 +176,19 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
+def _wait_until_free(run: Path) -> None:
+    """Lets the process of a job whose parent was killed save its run and end."""
+    deadline = time.monotonic() + FREE_SECONDS
+    while (run / "config.json").exists():
+        try:
+            Run.open(run, write=True).close()
+            return
+        except RunError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(POLL_SECONDS)
+
+
 def _start(job: Job, core: int, environment: Mapping[str, str]) -> subprocess.Popen:
     job.out.parent.mkdir(parents=True, exist_ok=True)
     environment = {**environment, _PARENT: str(os.getpid())}
@@ -214,70 +197,3 @@ def _start(job: Job, core: int, environment: Mapping[str, str]) -> subprocess.Po
     # A process of its own core needs no thread pool; two that share both cores slow each other.
     pin(process.pid, core)
     return process
-
-
-def check_ended(job: Job, code: int) -> None:
-    """Raises JobFailed if a job ended with an error."""
-    if code != 0:
-        tail = "\n".join(job.last_words(15))
-        raise JobFailed(f"{job.name} ended with code {code}; its last words ({job.log}):\n{tail}")
-
-
-class JobsProgress:
-    """A bar for all jobs and one for each that runs; a line for each that has finished."""
-
-    def __init__(self, total: int, *, over: int = 0):
-        """Prepares the display.
-
-        Args:
-          total: how many jobs.
-          over: how many of these were over before, and will not be shown.
-        """
-        self._total, self._earlier = total, over
-        self._console = Console(stderr=True)
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[numbers]}"),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self._all = self._bars.add_task(
-            "all", total=total, completed=over, numbers="", visible=total > 1
-        )
-        # A bar is made once its job runs: there may be more jobs than lines on the terminal.
-        self._tasks: dict[Job, TaskID] = {}
-        self._over: set[Job] = set()
-
-    def __enter__(self) -> "JobsProgress":
-        self._bars.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bars.stop()
-
-    def refresh(self, jobs: Sequence[Job]) -> None:
-        """Shows how far some jobs are."""
-        for job in jobs:
-            if job not in self._tasks:
-                self._tasks[job] = self._bars.add_task(job.name, total=job.steps, numbers="")
-            row = job.newest_row()
-            if row is None:
-                continue
-            steps = min(job.steps, int(row["env_steps"]))
-            self._bars.update(self._tasks[job], completed=steps, numbers=describe(row))
-            if job.finished:
-                self.end(job, f"finished  {describe(row)}")
-
-    def end(self, job: Job, how: str) -> None:
-        """Shows that a job is over, once."""
-        if job in self._over:
-            return
-        self._over.add(job)
-        if job in self._tasks:
-            self._bars.update(self._tasks[job], visible=False)
-        self._bars.advance(self._all)
-        self._bars.update(self._all, numbers=f"{self._earlier + len(self._over)} of {self._total}")
-        self._console.print(f"{job.name}  {how}", soft_wrap=True)

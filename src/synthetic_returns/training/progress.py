@@ -10,17 +10,24 @@ __all__ = ["TrainingProgress", "describe"]
 QUIET_LINES = 10  # lines of a whole run when there is no terminal
 
 
-def describe(row: dict[str, float]) -> str:
-    """The numbers that matter of a row of metrics, on one line."""
-    shown = [f"{row['steps_per_s']:,.0f} steps/s"]
+def describe(row: dict[str, float], *, brief: bool = False) -> str:
+    """The numbers that matter of a row of metrics, on one line.
+
+    Args:
+      row: the metrics.
+      brief: only the one that matters most: success, or the return where it is not known.
+    """
+    shown = {"rate": f"{row['steps_per_s']:,.0f} steps/s"}
     for name, label in (
         ("episode_return", "return"),
         ("success", "success"),
         ("credit/explained_variance", "explained"),
     ):
         if name in row and row[name] == row[name]:
-            shown.append(f"{label} {row[name]:.2f}")
-    return "  ".join(shown)
+            shown[label] = f"{label} {row[name]:.2f}"
+    if brief:
+        return next((shown[label] for label in ("success", "return") if label in shown), "")
+    return "  ".join(shown.values())
 
 
 class TrainingProgress:

@@ -29,7 +29,7 @@ from synthetic_returns.utils.reading import read_json_object
 if TYPE_CHECKING:
     from synthetic_returns.training.loggers.base import MetricsLogger
 
-__all__ = ["Run", "RunError", "default_run_path"]
+__all__ = ["Run", "RunError", "default_run_path", "file_name"]
 
 FORMAT = 1  # of the directory; a program refuses to touch another one
 
@@ -190,7 +190,7 @@ def default_run_path(root: str | Path, task: str, *labels: str) -> Path:
     The directory is made here and not only named, so that two processes which start at the same
     time get two directories.
     """
-    stem = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.") for part in (task, *labels))
+    stem = "-".join(file_name(part) for part in (task, *labels))
     root = Path(root)
     root.mkdir(parents=True, exist_ok=True)
     numbered = re.compile(re.escape(stem) + r"-(\d+)")
@@ -202,6 +202,11 @@ def default_run_path(root: str | Path, task: str, *labels: str) -> Path:
         with contextlib.suppress(FileExistsError):
             path.mkdir()
             return path
+
+
+def file_name(text: str) -> str:
+    """A name as part of a path: ``gym:CartPole-v1`` is ``gym-CartPole-v1``."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")
 
 
 def _is_number(value: Any) -> bool:

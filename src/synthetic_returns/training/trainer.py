@@ -20,6 +20,7 @@ from synthetic_returns.training.runs import Run, RunError, default_run_path
 from synthetic_returns.training.trace_log import show_traces
 from synthetic_returns.training.trace_recorder import TraceRecorder
 from synthetic_returns.training.traces import trace_points
+from synthetic_returns.utils.process_memory import peak_mb
 from synthetic_returns.utils.settings import dotted
 
 __all__ = [
@@ -158,6 +159,7 @@ def train_seeds(
                     "env_steps": step,
                     "wall_s": wall_s,
                     "steps_per_s": step / wall_s,
+                    "peak_memory_mb": peak_mb(),
                     "eval": result.summary(),
                 }
             )

@@ -1,11 +1,13 @@
-"""How much memory there is, and how much of it this process holds."""
+"""How much memory there is, and how much of it this process holds and held at most."""
 
 import os
 from pathlib import Path
 
-__all__ = ["machine_bytes", "resident_mb"]
+__all__ = ["machine_bytes", "peak_mb", "resident_mb"]
 
-_STATM = Path("/proc/self/statm")  # Linux; there is no portable way without another package
+# Linux; there is no portable way without another package.
+_STATM = Path("/proc/self/statm")
+_STATUS = Path("/proc/self/status")
 _ASSUMED = 16 << 30  # bytes of a machine that does not say
 
 
@@ -16,6 +18,18 @@ def resident_mb() -> float:
     except OSError:
         return float("nan")
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def peak_mb() -> float:
+    """The most megabytes of this process that were in memory; NaN where the system does not say.
+
+    Not ``getrusage``: what that says begins with the memory of the process that started this one.
+    """
+    try:
+        facts = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+        return int(facts["VmHWM"].removesuffix("kB")) * 1024 / 1e6
+    except (OSError, KeyError):
+        return float("nan")
 
 
 def machine_bytes() -> int:

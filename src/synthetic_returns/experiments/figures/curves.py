@@ -23,6 +23,7 @@ def draw_curves(
     title: str = "",
     solved: float | None = None,
     top: float | None = None,
+    seeds: bool = True,
 ) -> None:
     """Draws one metric of all runs of an experiment.
 
@@ -34,12 +35,14 @@ def draw_curves(
       title: of the panel.
       solved: where to draw the line of the solved task.
       top: the largest value that is possible.
+      seeds: whether every seed is drawn; with many arms, the means alone can be told apart.
     """
     for runs in outcomes.values():
         arm = runs[0].arm
-        for run in runs:
+        for run in runs if seeds else ():
             ax.plot(run.steps, run.curve(metric), color=arm.colour, alpha=0.45, linewidth=0.7)
-        ax.plot(*mean_curve(runs, metric), color=arm.colour, linewidth=2.2, label=arm.label)
+        ax.plot(*mean_curve(runs, metric), color=arm.colour, label=arm.label,
+                linewidth=2.2 if seeds else 1.4)  # fmt: skip
     if solved is not None:
         ax.axhline(solved, color="#888888", linewidth=0.9, linestyle=(0, (4, 3)))
     if top is not None:

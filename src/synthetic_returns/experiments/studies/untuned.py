@@ -7,17 +7,14 @@ study has the paper's main tasks, the other, the ladder, all that are harder.
 import math
 from pathlib import Path
 
-from synthetic_returns.experiments.experiment import NONE, Arm, Bar, Experiment
+from synthetic_returns.experiments.experiment import NONE, Bar, Experiment
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
+from synthetic_returns.experiments.method_arms import ADVANCE, ORACLE
 from synthetic_returns.experiments.study import Results, Study
 
-__all__ = ["ADVANCE", "LADDER", "MAIN", "ORACLE", "STUDIES"]
+__all__ = ["LADDER", "MAIN", "STUDIES"]
 
-# What a preset sets for its own method does not count: all rewards are paid in full.
-WHOLE_REWARD = ("--reward.beta", "1.0")
-ADVANCE = Arm("advance", "advance", "#e8710a", ("--credit", "advance", *WHOLE_REWARD))
-ORACLE = Arm("oracle", "oracle", "#444444", ("--credit", "oracle", *WHOLE_REWARD))
 ARMS = (ADVANCE, ORACLE, NONE)
 COLUMNS = 3
 

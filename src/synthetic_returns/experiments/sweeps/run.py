@@ -3,7 +3,6 @@
 import dataclasses
 import time
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from optuna.study import Study
@@ -20,16 +19,17 @@ from synthetic_returns.experiments.sweeps.study import (
     running_trials,
 )
 from synthetic_returns.training import jobs
-from synthetic_returns.training.jobs import Job, JobsProgress, Workers, check_ended
+from synthetic_returns.training.job import Job, check_ended
+from synthetic_returns.training.jobs import Workers, claim_folder
+from synthetic_returns.training.jobs_progress import JobsProgress
 from synthetic_returns.training.metrics import read_metrics
 from synthetic_returns.training.runs import Run
-from synthetic_returns.utils.files import RunError, acquire_lock
+from synthetic_returns.utils.files import RunError
 
 __all__ = ["Sweep", "run_sweep"]
 
 ROWS = 2 * REPORTS  # of metrics in a trial
 HOPELESS = 3  # failures without a single success, after which something else is wrong
-FREE_SECONDS = 30.0  # for a cut-off trial's process to save what it has
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +77,7 @@ def run_sweep(sweep: Sweep, trials: int, *, workers: int | None = None) -> Study
     """
     study = open_study(sweep.settings, sweep.folder, sweep.storage)
     with (
-        _only_sweep_in(sweep.folder),
+        claim_folder(sweep.folder, "the sweep"),
         JobsProgress(trials, over=_count(study) - _count(study, TrialState.RUNNING)) as progress,
         Workers(sweep.folder, workers) as pool,
     ):
@@ -87,7 +87,6 @@ def run_sweep(sweep: Sweep, trials: int, *, workers: int | None = None) -> Study
             while pool.idle and (cut_off or _count(study) < trials):
                 trial = cut_off.pop(0) if cut_off else ask(study, sweep.space, sweep.folder)
                 job = sweep.job(trial)
-                _wait_until_free(job.out)
                 at_work[job] = trial
                 pool.start(job)
             if not at_work:
@@ -107,7 +106,7 @@ def run_sweep(sweep: Sweep, trials: int, *, workers: int | None = None) -> Study
                     progress.refresh([job])
                 else:
                     _fail(study, trial, job, code)
-                    progress.end(job, f"failed: {job.last_words(1)}")
+                    progress.end(job, f"failed: {job.last_line()}")
 
 
 def final_value(run: Path, metric: str) -> float:
@@ -154,29 +153,8 @@ def _count(study: Study, *states: TrialState) -> int:
 
 def _fail(study: Study, trial: Trial, job: Job, code: int) -> None:
     """Settings that cannot be trained are a result too; unless nothing can be."""
-    trial.set_user_attr("failure", "".join(job.last_words(1)))
+    trial.set_user_attr("failure", job.last_line())
     study.tell(trial, state=TrialState.FAIL)
     states = [other.state for other in study.get_trials(deepcopy=False)]
     if states.count(TrialState.FAIL) >= HOPELESS and TrialState.COMPLETE not in states:
         check_ended(job, code)
-
-
-def _wait_until_free(run: Path) -> None:
-    """Lets the process of a sweep that was killed save its run and end."""
-    deadline = time.monotonic() + FREE_SECONDS
-    while (run / "config.json").exists():
-        try:
-            Run.open(run, write=True).close()
-            return
-        except RunError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(jobs.POLL_SECONDS)
-
-
-def _only_sweep_in(folder: Path) -> BinaryIO:
-    return acquire_lock(
-        folder / ".lock",
-        f"the sweep {folder} is being run by another process (id {{owner}}): wait for it, or stop "
-        "it",
-    )

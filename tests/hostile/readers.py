@@ -22,7 +22,7 @@ from synthetic_returns.recorded.format import read_format
 from synthetic_returns.report.run_record import RunRecord
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loading import load_run
-from synthetic_returns.training.traces import read_traces
+from synthetic_returns.training.traces import SUFFIXES, read_traces
 from synthetic_returns.utils.tables import read_csv
 from synthetic_returns.viewer.opened_run import OpenedRun
 from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
@@ -57,8 +57,8 @@ def _read_run(folder: Path) -> None:
 
 
 def _read_traces(folder: Path) -> None:
-    for scripted in (False, True):
-        for trace in read_traces(folder / "run", scripted=scripted):
+    for player in SUFFIXES:
+        for trace in read_traces(folder / "run", player):
             trace.explanation.per_state()
 
 

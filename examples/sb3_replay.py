@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sb3_untouched import Curve, PaidAtTheEnd, write_rows
+from curves import write_rows
+from paid_at_the_end import PaidAtTheEnd
+from sb3_untouched import Curve
 from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv

@@ -61,6 +61,7 @@ class CreditDriver(Generic[Item]):
         streams: int = 1,
         memory_mb: float | None = None,
         learn_every: int | None = None,
+        overlap: bool = False,
         recent: int = 0,
         segment_length: int = 1,
         example: Callable[[], Item | None] = lambda: None,
@@ -80,6 +81,9 @@ class CreditDriver(Generic[Item]):
             are an error.
           learn_every: finished episodes wait until there are so many, and are then learned from
             together, never more than this at once; None learns from whatever has ended.
+          overlap: pay by what was known before the newest episodes, so that nobody waits for what
+            is learned from them. Updates then run on another core while the agent acts. Runs are
+            repeated exactly: how far payments lag behind does not depend on how long updates take.
           recent: how many finished episodes are kept to be looked at.
           segment_length: transitions of a segment, and
           example: makes an item like those that ``follow`` will be given: for a snapshot that is
@@ -111,7 +115,7 @@ class CreditDriver(Generic[Item]):
         self.updates = 0
         self.updates_owed = 0.0
         self.frozen = not self._learns
-        self._learn_every = learn_every
+        self._learn_every, self._overlap = learn_every, overlap
         self._waiting: collections.deque[Episode] = collections.deque(maxlen=self._replay.slots)
         self.recent: collections.deque[Episode] = collections.deque(maxlen=recent)
         self._metrics: dict[str, Float[Array, ""]] = {}
@@ -136,6 +140,7 @@ class CreditDriver(Generic[Item]):
     def state(self, state: Any) -> None:
         arrays, rest = eqx.partition(state, eqx.is_array)
         self._arrays, structure = jax.tree.flatten(arrays)
+        self._before: list[Array] | None = None  # what was known before the newest episodes
         rest_leaves, rest_structure = jax.tree.flatten(rest)
         self._functions = compiled(self.method, structure, tuple(rest_leaves), rest_structure)
 
@@ -202,6 +207,8 @@ class CreditDriver(Generic[Item]):
             return
         for episode in episodes:
             _check_rewards(episode)
+        if self._overlap:
+            self._before = self._functions.copy(self._arrays)
         replay, rng = self._replay, np.random.default_rng([self.seed, int(self.buffer.seen)])
         self.make_room(max(map(len, episodes)), rng)
         self.examine(episodes)
@@ -396,7 +403,8 @@ class CreditDriver(Generic[Item]):
         return self.method.start(self.state, num_envs), jnp.zeros(num_envs)
 
     def _credit(self, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
-        (reward, advantage), carry = self._functions.assign(self._arrays, carry, vars(segment))
+        known = self._arrays if self._before is None else self._before
+        (reward, advantage), carry = self._functions.assign(known, carry, vars(segment))
         return Assignment(reward, advantage), carry
 
 

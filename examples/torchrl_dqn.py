@@ -17,7 +17,7 @@ import torch
 from curves import write_rows
 from tensordict.nn import TensorDictSequential
 from torch import nn
-from torchrl.collectors import SyncDataCollector
+from torchrl.collectors import Collector
 from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
 from torchrl.envs import GymEnv
 from torchrl.modules import EGreedyModule, QValueActor
@@ -63,7 +63,7 @@ def train(args, rows=50):
     target = HardUpdate(loss_of, value_network_update_interval=TARGET_EVERY)
     optimizer = torch.optim.Adam(loss_of.parameters(), LEARNING_RATE)
     buffer = make_buffer(args, env)
-    collector = SyncDataCollector(
+    collector = Collector(
         env, TensorDictSequential(actor, explore), frames_per_batch=EVERY, total_frames=args.steps
     )
     total, returns, curve, step = 0.0, [], [], 0

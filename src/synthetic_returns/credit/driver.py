@@ -167,6 +167,12 @@ class CreditDriver(Generic[Item]):
         credit, self._carries[stream] = self._credit(self._carries[stream], segment)
         return [(item, credit)]
 
+    def rewards(self, segment: Segment) -> Float[Array, "time batch"]:
+        """Takes in a segment as ``follow`` does: the rewards of a method that pays at once."""
+        self.observe(segment)
+        (reward, _), self._carries[0] = self._assigned(self._carries[0], segment)
+        return reward
+
     def observe(self, segment: Segment, stream: int = 0) -> list[Ended]:
         """Takes in a segment as ``follow`` does, and gives no credit: the episodes that ended."""
         if self.frozen and not self._in_hindsight:
@@ -403,9 +409,12 @@ class CreditDriver(Generic[Item]):
         return self.method.start(self.state, num_envs), jnp.zeros(num_envs)
 
     def _credit(self, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
-        known = self._arrays if self._before is None else self._before
-        (reward, advantage), carry = self._functions.assign(known, carry, vars(segment))
+        (reward, advantage), carry = self._assigned(carry, segment)
         return Assignment(reward, advantage), carry
+
+    def _assigned(self, carry: Any, segment: Segment) -> tuple[Any, Any]:
+        known = self._arrays if self._before is None else self._before
+        return self._functions.assign(known, carry, vars(segment))
 
 
 def _on_host(segment: Segment) -> Segment:

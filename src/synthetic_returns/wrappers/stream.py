@@ -305,8 +305,7 @@ class StreamCredit:
             discount=np.where(ended & terminated, np.float32(0), np.float32(1))[None],
             action=np.asarray(action)[None] if self._keeps_actions else None,
         )
-        ((_, credit),) = self.driver.follow(segment, None)
-        c = np.asarray(credit.reward)[0]
+        c = np.asarray(self.driver.rewards(segment))[0]
         if not np.all(np.isfinite(c)):
             row = int(np.flatnonzero(~np.isfinite(c))[0])
             raise ValueError(

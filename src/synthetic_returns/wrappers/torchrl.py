@@ -46,7 +46,7 @@ class CreditTransform(CreditedData, Transform):
     def __init__(
         self,
         env: EnvBase,
-        storage: TensorStorage,
+        storage: Any,
         *,
         observation_key: str = "observation",
         action_key: str = "action",

@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import torch
 from curves import write_rows
@@ -19,7 +20,7 @@ from tensordict.nn import TensorDictSequential
 from torch import nn
 from torchrl.collectors import Collector
 from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
-from torchrl.envs import GymEnv
+from torchrl.envs import GymWrapper
 from torchrl.modules import EGreedyModule, QValueActor
 from torchrl.objectives import DQNLoss, HardUpdate
 
@@ -48,8 +49,8 @@ def train(args, rows=50):
     """The rows of the learning curve."""
     torch.manual_seed(args.seed)
     np.random.seed(args.seed)  # noqa: NPY002 - TorchRL draws from it
-    name = "synthetic_returns/CatchDelayed-v0"
-    env = GymEnv(name, runs=args.runs, categorical_action_encoding=True)
+    env = gymnasium.make("synthetic_returns/CatchDelayed-v0", runs=args.runs)
+    env = GymWrapper(env, categorical_action_encoding=True)
     env.set_seed(args.seed)
     shape, actions = env.observation_spec["observation"].shape, env.action_spec.n
     network = nn.Sequential(

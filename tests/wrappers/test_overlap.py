@@ -3,6 +3,7 @@
 import gymnasium
 import jax
 import numpy as np
+import pytest
 
 from synthetic_returns.wrappers.pieces import PieceCredit
 from synthetic_returns.wrappers.stream import StreamCredit
@@ -54,3 +55,12 @@ def test_what_was_loaded_is_paid_at_once(tmp_path):
     for pieces in (plain, overlapped):
         pieces.credit.load(tmp_path / "credit.npz")
     np.testing.assert_array_equal(paid(plain, probe, "a"), paid(overlapped, probe, "a"))
+
+
+def test_what_goes_wrong_beside_is_raised(monkeypatch):
+    overlapped = make(True)
+    monkeypatch.setattr(overlapped.credit.driver, "train", lambda *_: 1 / 0)
+    for number in range(ROUND):
+        overlapped.add(number, made_up_episode(number, 5))
+    with pytest.raises(ZeroDivisionError):
+        overlapped.credit.report()

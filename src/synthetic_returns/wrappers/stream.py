@@ -96,7 +96,7 @@ class StreamCredit:
           learn_every: finished episodes wait until there are so many and are then learned from
             together, never more than this in one step.
           overlap: pay by what was known before the newest of these, so that the agent acts on
-            while another core learns from them. Runs are repeated exactly all the same.
+            while another thread learns from them. Runs are repeated exactly all the same.
           memory_mb: upper bound of the memory for episodes; where ``replay.slots`` of the longest
             kind do not fit, fewer are kept.
           seed: of everything random.

@@ -53,8 +53,8 @@ class Actor(nn.Module):
         super().__init__()
         self.layers = mlp(inputs, 2 * space.shape[0])
         scale, centre = (space.high - space.low) / 2, (space.high + space.low) / 2
-        self.register_buffer("scale", torch.tensor(scale, dtype=torch.float32))
-        self.register_buffer("centre", torch.tensor(centre, dtype=torch.float32))
+        self.scale = torch.tensor(scale, dtype=torch.float32)
+        self.centre = torch.tensor(centre, dtype=torch.float32)
 
     def forward(self, observation):
         """An action, and the logarithm of its density."""

@@ -92,7 +92,7 @@ def test_several_agents_are_refused():
 def test_the_example(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setenv("RAY_raylet_start_wait_time_s", "600")  # a busy machine takes its time
-    import rllib_ppo
+    import rllib_ppo  # pyright: ignore[reportMissingImports]
 
     lines = (EXAMPLES / "rllib_ppo.py").read_text().splitlines()
     assert sum("# the one line" in line for line in lines) == 1

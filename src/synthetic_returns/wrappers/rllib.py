@@ -70,7 +70,8 @@ class CreditCallback(CreditedData, RLlibCallback):
             metrics_logger.log_value(("synthetic_returns", name), value, window=1)
 
     def _begin(self, env_runner: Any) -> PieceCredit:
-        env, settings = env_runner.env, dict(self._settings)
+        env = env_runner.env
+        settings: dict[str, Any] = dict(self._settings)
         envs = getattr(env, "unwrapped", env)
         limit = getattr(getattr(envs, "spec", None), "max_episode_steps", None)
         if limit is not None:

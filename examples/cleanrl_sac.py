@@ -115,7 +115,8 @@ def train(args, rows=50, starts=STARTS):
     """The rows of the learning curve."""
     torch.manual_seed(args.seed)
     np.random.seed(args.seed)  # noqa: NPY002 - the buffer draws from it
-    env = PaidAtTheEnd(gymnasium.make(args.env))
+    env = gymnasium.wrappers.DtypeObservation(gymnasium.make(args.env), np.float32)
+    env = PaidAtTheEnd(env)
     env.action_space.seed(args.seed)
     agent, buffer = Agent(env), make_buffer(args, env)
     observation, _ = env.reset(seed=args.seed)

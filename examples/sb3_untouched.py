@@ -10,14 +10,14 @@ true returns to ``results/untouched/<environment>/<arm>-seed<n>.csv``; a finishe
 """
 
 import argparse
-import csv
 import time
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
+from curves import write_rows
+from paid_at_the_end import PaidAtTheEnd
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -28,20 +28,6 @@ import synthetic_returns as sr
 ENVS = 16
 PPO_SETTINGS: dict[str, Any] = {"n_steps": 128, "batch_size": 256}
 ROWS = 50
-
-
-class PaidAtTheEnd(gymnasium.Wrapper):
-    """Keeps all rewards of an episode back until it is over."""
-
-    def reset(self, **kwargs):
-        self.total = 0.0
-        return self.env.reset(**kwargs)
-
-    def step(self, action):
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        self.total += float(reward)
-        over = terminated or truncated
-        return observation, self.total if over else 0.0, terminated, truncated, info
 
 
 def make_envs(name: str, seed: int, arm: str) -> VecEnv:
@@ -82,16 +68,6 @@ def train(args: argparse.Namespace, seed: int) -> None:
     model = PPO("MlpPolicy", envs, seed=seed, device="cpu", **PPO_SETTINGS)
     model.learn(args.steps, callback=curve)
     write_rows(path, curve.rows)
-
-
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished")
-    with unfinished.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[-1], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    unfinished.replace(path)
 
 
 def main() -> None:

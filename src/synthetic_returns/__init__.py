@@ -50,12 +50,14 @@ if TYPE_CHECKING:
     from synthetic_returns.viewer.recording import Recording
     from synthetic_returns.viewer.view_run import RecordedRun, record_run
     from synthetic_returns.viewer.viewer import write_view
+    from synthetic_returns.wrappers.rllib import CreditCallback
     from synthetic_returns.wrappers.sb3 import SyntheticReturnsCallback, SyntheticReturnsVecEnv
     from synthetic_returns.wrappers.sb3_replay import (
         CreditNStepReplayBuffer,
         CreditReplayBuffer,
         with_credit,
     )
+    from synthetic_returns.wrappers.torchrl import CreditTransform
     from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
 
 _HOMES = {
@@ -72,10 +74,12 @@ _HOMES = {
     "Assigner": "credit.method",
     "Assignment": "credit.method",
     "Credit": "recorded.credit",
+    "CreditCallback": "wrappers.rllib",
     "CreditDriver": "credit.driver",
     "CreditMethod": "credit.method",
     "CreditNStepReplayBuffer": "wrappers.sb3_replay",
     "CreditReplayBuffer": "wrappers.sb3_replay",
+    "CreditTransform": "wrappers.torchrl",
     "Episode": "credit.data.episode",
     "EpisodeBatch": "credit.data.episode",
     "EpisodeSpec": "credit.spec",
@@ -130,10 +134,12 @@ __all__ = [
     "Config",
     "ContributionModel",
     "Credit",
+    "CreditCallback",
     "CreditDriver",
     "CreditMethod",
     "CreditNStepReplayBuffer",
     "CreditReplayBuffer",
+    "CreditTransform",
     "Decomposition",
     "Environment",
     "Episode",

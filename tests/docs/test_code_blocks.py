@@ -14,6 +14,7 @@ from synthetic_returns.credit import registry
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+EXTRAS = {"stable_baselines3": "sb3", "torchrl": "torchrl", "ray.rllib": "rllib"}
 NOT_CODE = {"", "bibtex", "math", "toml", "yaml"}
 
 BLOCKS = [
@@ -52,7 +53,7 @@ def test_every_block_is_of_a_kind_that_is_tested():
     assert len(COMMANDS) >= 20
 
 
-@pytest.mark.parametrize("page", ["wrapper", "sb3", "jax", "logs", "gymnax"])
+@pytest.mark.parametrize("page", ["wrapper", "sb3", "torchrl", "rllib", "jax", "logs", "gymnax"])
 def test_a_page_about_a_way_of_use_begins_with_a_snippet(page):
     title, _, rest = (ROOT / "docs" / f"{page}.md").read_text().partition("\n\n")
     assert title.startswith("# ")
@@ -61,11 +62,11 @@ def test_a_page_about_a_way_of_use_begins_with_a_snippet(page):
 
 @pytest.mark.parametrize("code", [code for _, code in PYTHON], ids=[where for where, _ in PYTHON])
 def test_python_runs_as_it_stands(code, tmp_path, monkeypatch):
-    if "stable_baselines3" in code:
-        pytest.importorskip(
-            "stable_baselines3", reason="needs the extra: pip install 'synthetic-returns[sb3]'"
-        )
-        importlib.import_module("torch").set_num_threads(1)
+    for library, extra in EXTRAS.items():
+        if library in code:
+            needed = f"needs the extra: pip install 'synthetic-returns[{extra}]'"
+            pytest.importorskip(library, reason=needed, exc_type=ImportError)
+            importlib.import_module("torch").set_num_threads(1)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_REGISTERED", {})  # what a block registers is its own
     # The one change: training is too long for a test.

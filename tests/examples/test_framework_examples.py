@@ -92,3 +92,18 @@ def test_one_line_changes_the_single_file_value_learner(load, monkeypatch):
         rows = example.train(args, rows=2)
         assert [row["env_steps"] for row in rows] == [400, 800]
         assert all(0 <= row["episode_return"] <= 1 for row in rows)
+
+
+def test_one_line_changes_the_single_file_actor_critic(load):
+    pytest.importorskip(
+        "stable_baselines3", reason="needs the extra: pip install 'synthetic-returns[sb3]'"
+    )
+    importlib.import_module("torch").set_num_threads(1)
+    lines = (EXAMPLES / "cleanrl_sac.py").read_text().splitlines()
+    assert sum("# the one line" in line for line in lines) == 1
+    example = load("cleanrl_sac")
+    for no_sr in (False, True):
+        args = argparse.Namespace(no_sr=no_sr, env="Pendulum-v1", steps=400, seed=0)
+        rows = example.train(args, rows=2, starts=380)
+        assert [row["env_steps"] for row in rows] == [200, 400]
+        assert all(-2000 < row["episode_return"] < 0 for row in rows)

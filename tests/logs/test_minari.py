@@ -1,5 +1,7 @@
 """Datasets that Minari wrote are read, by folder and by id."""
 
+import argparse
+
 import gymnasium
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from synthetic_returns.logs.dataset import find_logs
 from synthetic_returns.logs.explaining import explain_log
 from synthetic_returns.recorded.credit import Credit
 from synthetic_returns.utils.files import RunError
+from tests.examples.test_framework_examples import load  # noqa: F401  # a fixture
 from tests.recorded.test_credit import ADVANCE
 
 minari = pytest.importorskip("minari", reason="needs: pip install 'synthetic-returns[minari]'")
@@ -54,3 +57,17 @@ def test_it_is_read_and_explained(recorded):
 def test_one_that_is_not_there(recorded):
     with pytest.raises(RunError, match=r"Minari cannot open ours/nothing-v0 .*minari download"):
         list(find_logs("ours/nothing-v0")[0].episodes())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_example_records_one(load, tmp_path, monkeypatch):  # noqa: F811
+    pytest.importorskip("stable_baselines3", reason="pip install 'synthetic-returns[sb3]'")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    args = argparse.Namespace(env="Pendulum-v1", steps=200, parts=1, episodes=4, seed=0)
+    name = load("record_minari").record(args)
+    (log,) = find_logs(name)
+    episodes = list(log.episodes())
+    assert len(episodes) == 4
+    for episode in episodes:
+        assert episode["rewards"].shape == (200,)
+        assert np.flatnonzero(episode["rewards"]).tolist() == [199]

@@ -3,7 +3,7 @@
 from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.registry import AnyMethod, find_method
 
-__all__ = ["rewarding_method"]
+__all__ = ["check_single_transitions", "rewarding_method"]
 
 
 def rewarding_method(
@@ -41,3 +41,13 @@ def rewarding_method(
             "every step: choose a method that gives credit as steps arrive."
         )
     return method
+
+
+def check_single_transitions(method: Assigner) -> None:
+    """Refuses a method that cannot credit a transition without the episode that it is of."""
+    if type(method).resume is Assigner.resume:
+        raise ValueError(
+            f"the credit that {method.name!r} gives a transition depends on all of its episode "
+            "so far, which a sampled batch does not have: choose a method that credits "
+            "transitions one by one, such as 'advance' or 'episodic'."
+        )

@@ -29,6 +29,7 @@ class Functions(NamedTuple):
     examine: Callable[..., Any]
     assign: Callable[..., Any]
     explain: Callable[..., Any]
+    copy: Callable[..., Any]
 
 
 @functools.lru_cache(maxsize=64)
@@ -68,10 +69,14 @@ def compiled(
     def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:
         return method.explain(state_of(arrays), EpisodeBatch(**batch))
 
+    def copy(arrays: list[Array]) -> list[Array]:
+        return [jnp.copy(x) for x in arrays]
+
     return Functions(
         state_of,
         jax.jit(learn, donate_argnums=0),
         jax.jit(examine, donate_argnums=0),
         jax.jit(assign),
         jax.jit(explain),
+        jax.jit(copy),
     )

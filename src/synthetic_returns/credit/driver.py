@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from synthetic_returns.credit.beside import Beside
 from synthetic_returns.credit.compiled import compiled
 from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
 from synthetic_returns.credit.data.episode import Episode, Segment
@@ -61,6 +62,7 @@ class CreditDriver(Generic[Item]):
         streams: int = 1,
         memory_mb: float | None = None,
         learn_every: int | None = None,
+        overlap: bool = False,
         recent: int = 0,
         segment_length: int = 1,
         example: Callable[[], Item | None] = lambda: None,
@@ -80,6 +82,9 @@ class CreditDriver(Generic[Item]):
             are an error.
           learn_every: finished episodes wait until there are so many, and are then learned from
             together, never more than this at once; None learns from whatever has ended.
+          overlap: learn in a thread of its own, and pay by what was known before the newest
+            episodes until others are learned from, so that nobody waits. Runs are repeated exactly:
+            how far payments lag behind does not depend on how long updates take.
           recent: how many finished episodes are kept to be looked at.
           segment_length: transitions of a segment, and
           example: makes an item like those that ``follow`` will be given: for a snapshot that is
@@ -112,6 +117,7 @@ class CreditDriver(Generic[Item]):
         self.updates_owed = 0.0
         self.frozen = not self._learns
         self._learn_every = learn_every
+        self._beside = Beside() if overlap else None
         self._waiting: collections.deque[Episode] = collections.deque(maxlen=self._replay.slots)
         self.recent: collections.deque[Episode] = collections.deque(maxlen=recent)
         self._metrics: dict[str, Float[Array, ""]] = {}
@@ -130,12 +136,14 @@ class CreditDriver(Generic[Item]):
     @property
     def state(self) -> Any:
         """What the method has learned; the next update takes its arrays."""
+        self._finish()
         return self._functions.state(self._arrays)
 
     @state.setter
     def state(self, state: Any) -> None:
         arrays, rest = eqx.partition(state, eqx.is_array)
         self._arrays, structure = jax.tree.flatten(arrays)
+        self._before: list[Array] | None = None  # what was known before the newest episodes
         rest_leaves, rest_structure = jax.tree.flatten(rest)
         self._functions = compiled(self.method, structure, tuple(rest_leaves), rest_structure)
 
@@ -161,6 +169,12 @@ class CreditDriver(Generic[Item]):
             return held.release(self.recorders[stream].length)
         credit, self._carries[stream] = self._credit(self._carries[stream], segment)
         return [(item, credit)]
+
+    def rewards(self, segment: Segment) -> Float[Array, "time batch"]:
+        """Takes in a segment as ``follow`` does: the rewards of a method that pays at once."""
+        self.observe(segment)
+        (reward, _), self._carries[0] = self._assigned(self._carries[0], segment)
+        return reward
 
     def observe(self, segment: Segment, stream: int = 0) -> list[Ended]:
         """Takes in a segment as ``follow`` does, and gives no credit: the episodes that ended."""
@@ -202,6 +216,15 @@ class CreditDriver(Generic[Item]):
             return
         for episode in episodes:
             _check_rewards(episode)
+        if self._beside is None:
+            self._learn_from(episodes)
+            return
+        self._finish()
+        # Its arrays are taken by the first update.
+        self._before = jax.block_until_ready(self._functions.copy(self._arrays))
+        self._beside.do(lambda: self._learn_from(episodes))
+
+    def _learn_from(self, episodes: Sequence[Episode]) -> None:
         replay, rng = self._replay, np.random.default_rng([self.seed, int(self.buffer.seen)])
         self.make_room(max(map(len, episodes)), rng)
         self.examine(episodes)
@@ -212,6 +235,11 @@ class CreditDriver(Generic[Item]):
         updates = int(self.updates_owed)
         self.updates_owed -= updates
         self.train(updates, rng)
+
+    def _finish(self) -> None:
+        """Waits for what is being learned."""
+        if self._beside is not None:
+            self._beside.finish()
 
     def examine(self, episodes: Sequence[Episode]) -> None:
         """Lets the method compare episodes that it is not trained on with what it says of them."""
@@ -237,6 +265,8 @@ class CreditDriver(Generic[Item]):
             batch = self.buffer.sample(replay.batch_size, rng, same_age=replay.same_age)
             draw = np.array([self.seed, self.updates], np.uint32)
             self._arrays, self._metrics = self._functions.learn(self._arrays, vars(batch), draw)
+            if self._beside is not None:  # what is paid meanwhile waits for one update at most
+                jax.block_until_ready(self._arrays)
             self.updates += 1
 
     @property
@@ -277,12 +307,14 @@ class CreditDriver(Generic[Item]):
             discount=np.ones((1, len(rows)), np.float32),
             action=None if action is None else action[rows][None],
         )
-        carry = self.method.resume(self.state, jnp.asarray(time)), jnp.zeros(len(rows))
+        state = self._functions.state(self._known)
+        carry = self.method.resume(state, jnp.asarray(time)), jnp.zeros(len(rows))
         assignment, _ = self._credit(carry, segment)
         return np.asarray(assignment.reward)[0, :number]
 
     def explain(self, episode: Episode) -> Explanation:
         """What the method says about every state of an episode, as the view shows it."""
+        self._finish()
         batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
         explanation = self._functions.explain(self._arrays, vars(batch))
         states = len(episode) + 1
@@ -323,6 +355,7 @@ class CreditDriver(Generic[Item]):
 
     def report(self) -> dict[str, float]:
         """Diagnostics: of the last update, of the state, and of the memory that episodes take."""
+        self._finish()
         report = self._metrics | dict(self.method.report(self.state))
         report = {name: float(x) for name, x in report.items()}
         if not self._learns:
@@ -357,6 +390,7 @@ class CreditDriver(Generic[Item]):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Goes on from a snapshot."""
+        self._finish()
         self.state = snapshot["state"]
         self.updates, self.updates_owed = snapshot["updates"], snapshot["updates_owed"]
         if "buffer" in snapshot:
@@ -396,8 +430,16 @@ class CreditDriver(Generic[Item]):
         return self.method.start(self.state, num_envs), jnp.zeros(num_envs)
 
     def _credit(self, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
-        (reward, advantage), carry = self._functions.assign(self._arrays, carry, vars(segment))
+        (reward, advantage), carry = self._assigned(carry, segment)
         return Assignment(reward, advantage), carry
+
+    def _assigned(self, carry: Any, segment: Segment) -> tuple[Any, Any]:
+        return self._functions.assign(self._known, carry, vars(segment))
+
+    @property
+    def _known(self) -> list[Array]:
+        """What credit is given by; nothing else is touched while something is learned."""
+        return self._arrays if self._before is None else self._before
 
 
 def _on_host(segment: Segment) -> Segment:

@@ -1,5 +1,6 @@
 """Checks of what users pass in: each error names the argument, its value and the rule."""
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -66,6 +67,8 @@ def check_positive(name: str, value: int) -> None:
 
 def check_finite_number(name: str, value: Any) -> None:
     """Refuses a Python number that is NaN or infinite; traced values pass."""
+    if isinstance(value, float) and math.isfinite(value):
+        return  # what nearly all are, at every step
     if not isinstance(value, Tracer) and not np.all(np.isfinite(value)):
         raise ValueError(f"{name} is {value}; it must be a finite number.")
 

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from synthetic_returns.credit.data.episode import Episode
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.wrappers.stream import StreamCredit
 
-__all__ = ["SYNTHETIC_RETURN", "TRUE_REWARD", "Credited"]
+__all__ = ["SYNTHETIC_RETURN", "TRUE_REWARD", "Credited", "CreditedData"]
 
 # The names in the info.
 TRUE_REWARD = "true_reward"
@@ -48,3 +50,13 @@ class Credited:
         ``true_return`` is over the 100 episodes that ended last.
         """
         return self.credit.report()
+
+
+class CreditedData(Credited):
+    """Data of finished and running steps whose rewards are augmented when they are learned from."""
+
+    def report(self) -> dict[str, float]:
+        """Figures to log; ``true_return`` is over the 100 episodes that ended last."""
+        returns = [float(episode.reward.sum()) for episode in self.recent_episodes()]
+        mean = float(np.mean(returns)) if returns else float("nan")
+        return self.credit.report() | {"true_return": mean}

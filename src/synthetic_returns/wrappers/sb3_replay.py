@@ -26,10 +26,10 @@ except ImportError as error:
         "pip install 'synthetic-returns[sb3]'"
     ) from error
 
+from synthetic_returns.credit.choosing import check_single_transitions
 from synthetic_returns.credit.data.episode import Segment
-from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.saved import load_driver, save_driver
-from synthetic_returns.wrappers.credited import TRUE_REWARD, Credited
+from synthetic_returns.wrappers.credited import TRUE_REWARD, CreditedData
 from synthetic_returns.wrappers.sb3 import time_limit
 from synthetic_returns.wrappers.stream import Settings, StreamCredit
 
@@ -39,7 +39,7 @@ Algorithm = TypeVar("Algorithm")
 Buffer = TypeVar("Buffer", bound=ReplayBuffer)
 
 
-class _CreditedReplay(Credited, Generic[Buffer]):
+class _CreditedReplay(CreditedData, Generic[Buffer]):
     """What both buffers add to those of Stable-Baselines3.
 
     Attributes:
@@ -55,13 +55,7 @@ class _CreditedReplay(Credited, Generic[Buffer]):
         self.credit = StreamCredit(
             self.observation_space, self.action_space, self.n_envs, **settings
         )
-        method = self.credit.driver.method
-        if type(method).resume is Assigner.resume:
-            raise ValueError(
-                f"the credit that {method.name!r} gives a transition depends on all of its episode "
-                "so far, which a sampled batch does not have: choose a method that credits "
-                "transitions one by one, such as 'advance' or 'episodic'."
-            )
+        check_single_transitions(self.credit.driver.method)
         self.times = np.zeros((self.buffer_size, self.n_envs), np.int32)
         self.rewards = _PaidRewards(self, self.rewards)
         self._lasted = np.zeros(self.n_envs, np.int32)
@@ -122,12 +116,6 @@ class _CreditedReplay(Credited, Generic[Buffer]):
             earned = self._earned(step, envs[place])
             np.add.at(credit, place, np.where(ends[place], -earned, earned))
         return self.credit.mix.augmented(true, credit, ends).reshape(shape)
-
-    def report(self) -> dict[str, float]:
-        """Figures to log; ``true_return`` is over the 100 episodes that ended last."""
-        returns = [float(episode.reward.sum()) for episode in self.recent_episodes()]
-        mean = float(np.mean(returns)) if returns else float("nan")
-        return self.credit.report() | {"true_return": mean}
 
     def _earned(self: Any, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
         """What transitions that do not end their episodes earn now."""

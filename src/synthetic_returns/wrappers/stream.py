@@ -40,6 +40,7 @@ class Settings(TypedDict, total=False):
     encoder: Callable[[Array], Array] | None
     observation_fn: ObservationFunction | None
     learn_every: int
+    overlap: bool
     memory_mb: float
     seed: int
 
@@ -70,6 +71,7 @@ class StreamCredit:
         encoder: Callable[[Array], Array] | None = None,
         observation_fn: ObservationFunction | None = None,
         learn_every: int = 16,
+        overlap: bool = False,
         memory_mb: float = 1000.0,
         seed: int = 0,
     ):
@@ -93,6 +95,8 @@ class StreamCredit:
             is given to; needed for Dict and other composed spaces.
           learn_every: finished episodes wait until there are so many and are then learned from
             together, never more than this in one step.
+          overlap: pay by what was known before the newest of these, so that the agent acts on
+            while another thread learns from them. Runs are repeated exactly all the same.
           memory_mb: upper bound of the memory for episodes; where ``replay.slots`` of the longest
             kind do not fit, fewer are kept.
           seed: of everything random.
@@ -136,6 +140,7 @@ class StreamCredit:
             num_envs=num_envs,
             memory_mb=memory_mb,
             learn_every=learn_every,
+            overlap=overlap,
             recent=RECENT,
             key=jax.random.key(seed),
         )
@@ -300,8 +305,7 @@ class StreamCredit:
             discount=np.where(ended & terminated, np.float32(0), np.float32(1))[None],
             action=np.asarray(action)[None] if self._keeps_actions else None,
         )
-        ((_, credit),) = self.driver.follow(segment, None)
-        c = np.asarray(credit.reward)[0]
+        c = np.asarray(self.driver.rewards(segment))[0]
         if not np.all(np.isfinite(c)):
             row = int(np.flatnonzero(~np.isfinite(c))[0])
             raise ValueError(

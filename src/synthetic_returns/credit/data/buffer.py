@@ -156,10 +156,10 @@ class EpisodeBuffer:
         length = self.length[slots]
         longest = bucket(int(length.max()), self.max_steps)
         fields = {
-            name: np.swapaxes(array[slots, : longest + (name == "observation")], 0, 1)
+            name: jnp.asarray(np.swapaxes(array[slots, : longest + (name == "observation")], 0, 1))
             for name, array in self.arrays.items()
         }
-        return EpisodeBatch(length=length, **fields)
+        return EpisodeBatch(length=jnp.asarray(length), **fields)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """All of it, in the arrays that are written to from now on."""

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 __all__ = ["Episode", "EpisodeBatch", "Segment"]
 
-# Segments and batches are put together on the host, in numpy, and used on the device.
+# Segments are recorded on the host, in numpy, and credited on the device.
 AnyArray = Array | np.ndarray
 
 
@@ -41,7 +41,7 @@ class Episode:
 
 
 class EpisodeBatch(eqx.Module):
-    """Finished episodes side by side, padded to the same length; numpy's arrays, or JAX's.
+    """Finished episodes side by side, padded to the same length.
 
     Attributes:
       observation: ``[T + 1, B, ...]``; the terminal state of an episode stands right behind its
@@ -55,14 +55,14 @@ class EpisodeBatch(eqx.Module):
       contribution: the true contribution of each step, where known; not of recorded episodes.
     """
 
-    observation: Shaped[AnyArray, "states batch *shape"]
-    reward: Float[AnyArray, "time batch"]
-    discount: Float[AnyArray, "time batch"]
-    length: Int[AnyArray, "batch"]
-    action: Shaped[AnyArray, "time batch *action"] | None = None
-    log_probs: Float[AnyArray, "time batch actions"] | None = None
-    value: Float[AnyArray, "time batch"] | None = None
-    contribution: Float[AnyArray, "time batch"] | None = None
+    observation: Shaped[Array, "states batch *shape"]
+    reward: Float[Array, "time batch"]
+    discount: Float[Array, "time batch"]
+    length: Int[Array, "batch"]
+    action: Shaped[Array, "time batch *action"] | None = None
+    log_probs: Float[Array, "time batch actions"] | None = None
+    value: Float[Array, "time batch"] | None = None
+    contribution: Float[Array, "time batch"] | None = None
 
     @property
     def valid(self) -> Bool[Array, "time batch"]:
@@ -70,7 +70,7 @@ class EpisodeBatch(eqx.Module):
         return jnp.arange(self.reward.shape[0], dtype=jnp.int32)[:, None] < self.length[None]
 
     @property
-    def source(self) -> Shaped[AnyArray, "time batch *shape"]:
+    def source(self) -> Shaped[Array, "time batch *shape"]:
         """The states that were left."""
         return self.observation[:-1]
 

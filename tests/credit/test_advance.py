@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.advance.method import Advance
-from synthetic_returns.credit.advance.state import WINDOW, examine
+from synthetic_returns.credit.advance.state import WINDOW, examine, train
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.replay import Replay
@@ -237,6 +237,24 @@ def test_what_a_better_policy_does_is_no_contribution():
     assert gaps[True][0] == pytest.approx(1, abs=0.3)
     # Some batches are of both policies, so that it does not vanish.
     assert gaps[True][1] < 0.6 * gaps[False][1]
+
+
+def test_an_error_of_b_does_not_come_back_through_the_forecast():
+    """b off by 1 at every step is off by 40 in the sum of all steps, which the forecast is to be.
+
+    Both share their features. If the larger error shaped these, it would change b, and so the sum,
+    by more than b can learn in the meantime: the model of Key-to-Door ran away within ten updates.
+    """
+    steps = 40
+    off = eqx.tree_at(lambda s: s.model.b.layers[-1].bias, make_driver().state, jnp.ones(1))
+    nothing = [episode(np.zeros((steps + 1, 3)), np.zeros(steps)) for _ in range(4)]
+    after, _ = eqx.filter_jit(train)(off, padded(nothing, steps, ["action"]), 1e-3)
+    optimizer: Any = after.optimizer
+    moments = optimizer[0].adam[0].mu  # in proportion to the gradients
+    of_b, of_forecast = (
+        abs(float(head.layers[-1].bias[0])) for head in (moments.b, moments.forecast)
+    )
+    assert 0 < of_forecast < of_b
 
 
 def test_returns_that_hardly_differ_are_no_unit():

@@ -17,6 +17,8 @@ from synthetic_returns.agents.settings import AnyAgent, find_agent
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.credit.novelty.method import WithNovelty
+from synthetic_returns.credit.novelty.settings import NoveltySettings
 from synthetic_returns.credit.registry import AnyMethod, find_method
 from synthetic_returns.credit.reward_mix import RewardMix
 from synthetic_returns.credit.view import View
@@ -71,6 +73,8 @@ class Config(Generic[Task]):
     """Where the environments are, and who steps them."""
     credit: AnyMethod = dataclasses.field(default_factory=NoCredit)
     """The credit method."""
+    novelty: NoveltySettings = dataclasses.field(default_factory=NoveltySettings)
+    """A reward for what is new, beside the environment's and credit."""
     view: View = dataclasses.field(default_factory=View)
     """What the credit method sees of the task."""
     reward: RewardMix = dataclasses.field(default_factory=RewardMix)
@@ -85,6 +89,8 @@ class Config(Generic[Task]):
         check_positive("steps", self.steps)
         if self.schedule_steps is not None:
             check_positive("schedule_steps", self.schedule_steps)
+        if self.novelty.weight:
+            self._check_novelty()
         updates_per_call = getattr(self.engine, "updates_per_call", 1)
         if updates_per_call > 1 and isinstance(self.credit, Assigner):
             raise ValueError(
@@ -109,6 +115,14 @@ class Config(Generic[Task]):
     def has_credit(self) -> bool:
         """Whether any credit method is at work."""
         return not isinstance(self.credit, NoCredit)
+
+    @property
+    def payer(self) -> Assigner | None:
+        """Who pays the agent beside the environment, and apart from the agent's own update."""
+        credit = self.credit if isinstance(self.credit, Assigner) else None
+        if not self.novelty.weight:
+            return credit
+        return WithNovelty.beside(credit, self.novelty, self.reward.alpha)
 
     @property
     def replays(self) -> bool:
@@ -152,6 +166,26 @@ class Config(Generic[Task]):
                     f"engine.{name} is {value} and the agent {agent.name!r} draws the batch of "
                     "each update from a replay, for one device: set it to 1."
                 )
+
+    def _check_novelty(self) -> None:
+        weight, credit = self.novelty.weight, self.credit
+        if isinstance(credit, AuxiliaryMethod) or credit.gives is Gives.ADVANTAGE:
+            raise ValueError(
+                f"novelty.weight is {weight:g} and the credit method {credit.name!r} pays no "
+                "rewards that novelty could be added to: choose 'advance', 'episodic' or 'none', "
+                "or set novelty.weight to 0."
+            )
+        if not self.reward.alpha:
+            raise ValueError(
+                f"novelty.weight is {weight:g} and reward.alpha is 0, so that nothing is paid "
+                "beside the environment's rewards: choose the credit method 'none' instead."
+            )
+        updates_per_call = getattr(self.engine, "updates_per_call", 1)
+        if updates_per_call > 1:
+            raise ValueError(
+                f"novelty.weight is {weight:g} and engine.updates_per_call is {updates_per_call}; "
+                "what is new is asked between updates: set it to 1."
+            )
 
     def _check_contributions(self) -> None:
         task: Any = self.task

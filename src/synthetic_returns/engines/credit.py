@@ -8,6 +8,7 @@ from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
+from synthetic_returns.credit.novelty.method import credit_state
 from synthetic_returns.credit.spec import EpisodeSpec
 
 __all__ = ["credit_of", "make_driver"]
@@ -16,7 +17,7 @@ __all__ = ["credit_of", "make_driver"]
 def make_driver(
     config: Config, seed: int, streams: int = 1, num_envs: int | None = None
 ) -> CreditDriver | None:
-    """The driver of the credit method, if it gives credit beside the agent.
+    """The driver of what pays beside the environment: a credit method, novelty, or both.
 
     Args:
       config: the settings.
@@ -24,10 +25,11 @@ def make_driver(
       streams: how many actors send unrolls; each has environments of its own.
       num_envs: how many each has; the whole batch unless given.
     """
-    if not isinstance(config.credit, Assigner):
+    payer = config.payer
+    if payer is None:
         return None
     return CreditDriver(
-        config.credit,
+        payer,
         EpisodeSpec.of_task(config.task, config.view),
         config.view,
         max_episode_steps=config.task.max_episode_steps,
@@ -39,8 +41,8 @@ def make_driver(
 
 def credit_of(config: Config, agent: Agent, driver: CreditDriver | None) -> Credit | None:
     """What explains the credit of an agent; None if it gets none."""
-    if driver is not None:
-        return EpisodeCredit(driver.state, driver.method, driver.view)
+    if driver is not None and isinstance(config.credit, Assigner):
+        return EpisodeCredit(credit_state(driver.state), config.credit, driver.view)
     if isinstance(config.credit, AuxiliaryMethod):
         return AuxiliaryCredit(agent.network, agent.credit, config.credit, config.reward.scale)
     return None

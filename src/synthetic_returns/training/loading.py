@@ -17,6 +17,7 @@ from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
+from synthetic_returns.credit.novelty.method import credit_state
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.runs import Run
@@ -33,20 +34,21 @@ def load_agent(path: str | Path) -> tuple[Config, int, Agent]:
 
 def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | None]:
     """The step of a run's newest checkpoint, its agent, and what explains the agent's credit."""
-    key, method = jax.random.key(0), config.credit
+    key, method, payer = jax.random.key(0), config.credit, config.payer
     learner = eqx.filter_eval_shape(make_learner(config).init, key)
     snapshot: dict[str, Any] = {
         "learner": eqx.tree_at(lambda s: s.agent, learner, _zeros(learner.agent))
     }
-    if isinstance(method, Assigner):
+    if payer is not None:
         spec = EpisodeSpec.of_task(config.task, config.view)
-        state = eqx.filter_eval_shape(lambda key: method.init(spec, key), key)
+        state = eqx.filter_eval_shape(lambda key: payer.init(spec, key), key)
         snapshot["credit"] = {"state": _zeros(state)}
     checkpoints = Checkpoints(Path(path) / "checkpoints")
     step, found = checkpoints.restore({"engine": snapshot}, part=True)
     agent = found["engine"]["learner"].agent
     if isinstance(method, Assigner):
-        return step, agent, EpisodeCredit(found["engine"]["credit"]["state"], method, config.view)
+        state = credit_state(found["engine"]["credit"]["state"])
+        return step, agent, EpisodeCredit(state, method, config.view)
     if isinstance(method, AuxiliaryMethod):
         credit = AuxiliaryCredit(agent.network, agent.credit, method, config.reward.scale)
         return step, agent, credit

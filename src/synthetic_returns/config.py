@@ -17,11 +17,14 @@ from synthetic_returns.agents.settings import AnyAgent, find_agent
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.none import NoCredit
+from synthetic_returns.credit.novelty.method import WithNovelty
+from synthetic_returns.credit.novelty.settings import NoveltySettings
 from synthetic_returns.credit.registry import AnyMethod, find_method
 from synthetic_returns.credit.reward_mix import RewardMix
 from synthetic_returns.credit.view import View
 from synthetic_returns.engines.settings import (
     AnyEngine,
+    ClusterSettings,
     FusedSettings,
     LocalSettings,
     find_engine,
@@ -71,6 +74,8 @@ class Config(Generic[Task]):
     """Where the environments are, and who steps them."""
     credit: AnyMethod = dataclasses.field(default_factory=NoCredit)
     """The credit method."""
+    novelty: NoveltySettings = dataclasses.field(default_factory=NoveltySettings)
+    """A reward for what is new, beside the environment's and credit."""
     view: View = dataclasses.field(default_factory=View)
     """What the credit method sees of the task."""
     reward: RewardMix = dataclasses.field(default_factory=RewardMix)
@@ -85,6 +90,8 @@ class Config(Generic[Task]):
         check_positive("steps", self.steps)
         if self.schedule_steps is not None:
             check_positive("schedule_steps", self.schedule_steps)
+        if self.novelty.weight:
+            self._check_novelty()
         updates_per_call = getattr(self.engine, "updates_per_call", 1)
         if updates_per_call > 1 and isinstance(self.credit, Assigner):
             raise ValueError(
@@ -94,8 +101,10 @@ class Config(Generic[Task]):
             )
         if self.needs_contributions:
             self._check_contributions()
+        if self.replays:
+            self._check_replay()
         if isinstance(self.agent, R2D2Settings):
-            self._check_replay(self.agent)
+            self._check_sequences(self.agent)
         in_full = self.reward.beta == 1 and self.reward.last_reward == 1
         if isinstance(self.credit, Assigner) and self.credit.conserves and not in_full:
             raise ValueError(
@@ -111,9 +120,18 @@ class Config(Generic[Task]):
         return not isinstance(self.credit, NoCredit)
 
     @property
+    def payer(self) -> Assigner | None:
+        """Who pays the agent beside the environment, and apart from the agent's own update."""
+        credit = self.credit if isinstance(self.credit, Assigner) else None
+        if not self.novelty.weight:
+            return credit
+        return WithNovelty.beside(credit, self.novelty, self.reward.alpha)
+
+    @property
     def replays(self) -> bool:
         """Whether the agent learns from a replay."""
-        return isinstance(self.agent, R2D2Settings)
+        agent = self.agent
+        return isinstance(agent, R2D2Settings) or agent.replay.share > 0
 
     @property
     def needs_contributions(self) -> bool:
@@ -125,24 +143,24 @@ class Config(Generic[Task]):
         """Unrolls over which schedules run; an agent may make several updates with each."""
         return max(1, (self.schedule_steps or self.steps) // self.engine.steps_per_update)
 
-    def _check_replay(self, agent: R2D2Settings) -> None:
-        if isinstance(self.credit, AuxiliaryMethod):
+    def _check_replay(self) -> None:
+        agent, credit = self.agent, self.credit
+        without = (
+            "or the agent 'impala'"
+            if isinstance(agent, R2D2Settings)
+            else "or set agent.replay.share to 0"
+        )
+        if isinstance(credit, AuxiliaryMethod) and not isinstance(agent, R2D2Settings):
             raise ValueError(
-                f"the credit method {self.credit.name!r} is trained on unrolls as they come, with "
-                f"the memory of their episodes, and the agent {agent.name!r} learns from a replay "
-                "of sequences: choose 'advance', 'episodic' or 'none', or the agent 'impala'."
+                f"the credit method {credit.name!r} is trained on unrolls as they come, with the "
+                f"memory of their episodes, and agent.replay.share is {agent.replay.share:g}: set "
+                "it to 0, choose 'advance', 'episodic' or 'none', or the agent 'r2d2'."
             )
-        if self.credit.gives is Gives.ADVANTAGE:
+        if credit.gives is Gives.ADVANTAGE:
             raise ValueError(
-                f"the credit method {self.credit.name!r} gives an advantage for each action, and "
-                f"the agent {agent.name!r} has a use for rewards only: choose a method that gives "
-                "rewards (synthetic-returns credit lists them), or the agent 'impala'."
-            )
-        if agent.sequence_length < self.engine.unroll_length:
-            raise ValueError(
-                f"agent.sequence_length is {agent.sequence_length} and engine.unroll_length is "
-                f"{self.engine.unroll_length}: sequences begin where unrolls begin, so steps would "
-                "be left out; make sequences at least as long."
+                f"the credit method {credit.name!r} gives an advantage for each action, and a "
+                "replay keeps rewards only: choose a method that gives rewards (synthetic-returns "
+                f"credit lists them), {without}."
             )
         alone = {"devices": (0, 1), "accumulate": (1,), "updates_per_call": (1,)}
         for name, allowed in alone.items():
@@ -152,6 +170,39 @@ class Config(Generic[Task]):
                     f"engine.{name} is {value} and the agent {agent.name!r} draws the batch of "
                     "each update from a replay, for one device: set it to 1."
                 )
+
+    def _check_sequences(self, agent: R2D2Settings) -> None:
+        if agent.sequence_length < self.engine.unroll_length:
+            raise ValueError(
+                f"agent.sequence_length is {agent.sequence_length} and engine.unroll_length is "
+                f"{self.engine.unroll_length}: sequences begin where unrolls begin, so steps would "
+                "be left out; make sequences at least as long."
+            )
+        if agent.bandit.arms and isinstance(self.engine, ClusterSettings):
+            raise ValueError(
+                f"agent.bandit.arms is {agent.bandit.arms} and the engine is 'cluster', whose "
+                "actors are not told what a bandit chooses: use the engine 'fused' or 'local'."
+            )
+
+    def _check_novelty(self) -> None:
+        weight, credit = self.novelty.weight, self.credit
+        if isinstance(credit, AuxiliaryMethod) or credit.gives is Gives.ADVANTAGE:
+            raise ValueError(
+                f"novelty.weight is {weight:g} and the credit method {credit.name!r} pays no "
+                "rewards that novelty could be added to: choose 'advance', 'episodic' or 'none', "
+                "or set novelty.weight to 0."
+            )
+        if not self.reward.alpha:
+            raise ValueError(
+                f"novelty.weight is {weight:g} and reward.alpha is 0, so that nothing is paid "
+                "beside the environment's rewards: choose the credit method 'none' instead."
+            )
+        updates_per_call = getattr(self.engine, "updates_per_call", 1)
+        if updates_per_call > 1:
+            raise ValueError(
+                f"novelty.weight is {weight:g} and engine.updates_per_call is {updates_per_call}; "
+                "what is new is asked between updates: set it to 1."
+            )
 
     def _check_contributions(self) -> None:
         task: Any = self.task

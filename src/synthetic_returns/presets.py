@@ -164,11 +164,11 @@ def with_agent(config: Config, name: str) -> Config:
     if name == config.agent.name:
         return config
     kind = find_agent(name)
-    names = {field.name for field in dataclasses.fields(kind)}
+    types = {field.name: field.type for field in dataclasses.fields(kind)}
     shared = {
         field.name: getattr(config.agent, field.name)
         for field in dataclasses.fields(config.agent)
-        if field.name in names
+        if types.get(field.name) == field.type  # a replay is of another kind
     }
     changes: Settings = {"agent": kind(**shared)}
     if kind is R2D2Settings:

@@ -9,8 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.agents.r2d2.learner import Learner, action_values
+from synthetic_returns.agents.r2d2.learner import Learner, action_values, states_behind
+from synthetic_returns.agents.r2d2.settings import BanditSettings
+from synthetic_returns.agents.replay.sequences import Past
 from synthetic_returns.credit.method import Assignment
+from synthetic_returns.credit.paper.association import associate
+from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.nn.q_network import QNetwork
 from synthetic_returns.types import StepType, TimeStep, Trajectory
 from tests.agents.test_r2d2_targets import slow_targets
@@ -123,6 +127,106 @@ def test_the_loss_is_that_of_the_paper(with_credit):
         want = 0.9 * max(errors) + 0.1 * np.mean(errors)
         np.testing.assert_allclose(priority[b], want, rtol=1e-4)
     np.testing.assert_allclose(loss, total / count, rtol=1e-4)
+
+
+def test_the_paper_s_method_sees_the_episodes_so_far():
+    """Its loss on a sequence is that of IMPALA's learner, which has followed all the steps."""
+    method = Paper(sizes=(8, 8))
+    config = make_config({"credit": method, "reward.scale": 2.0})
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    agent = state.agent
+    sequences = make_sequences(config, agent.network)
+    # The sequence begins in the middle of an episode whose first step is not, or is, in the past.
+    rng = np.random.default_rng(5)
+    history = 6
+    seen = jnp.asarray(rng.random((history, BATCH, *config.task.observation_shape)), jnp.float32)
+    first = np.zeros((history, BATCH), bool)
+    first[-2, 1] = True
+    past = Past(seen, jnp.asarray(first))
+    timestep = sequences.timestep
+    # As it comes to IMPALA: step after step, from before the past on.
+    features = agent.network.torso(jnp.concatenate([seen, timestep.observation]))
+    starts = jnp.concatenate([past.first, timestep.first])
+    memory = method.start(BATCH, features.shape[-1], config.task.max_episode_steps)
+    remember = eqx.filter_jit(method.remember)
+    for t in range(history + BURN_IN):
+        memory = remember(memory, features[t : t + 2], starts[t : t + 2])
+    np.testing.assert_array_equal(memory.whole, [True, True, False])
+    found = eqx.filter_jit(learner.memory)(q_network(state), sequences, past)
+    for (path, one), two in zip(arrays(memory).items(), arrays(found).values(), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6, err_msg=path)
+    association = eqx.filter_jit(associate)(
+        agent.credit,
+        memory,
+        features[history + BURN_IN : -1],
+        starts[history + BURN_IN : -1],
+        2 * timestep.reward[BURN_IN + 1 :],
+        valid=~timestep.last[BURN_IN:-1],
+    )
+    target, weight = learner.init(jax.random.key(1)).target, jnp.ones(BATCH)
+    gradient_of = eqx.filter_jit(eqx.filter_grad(learner.loss, has_aux=True))
+    grads, (metrics, _) = gradient_of(agent, target, sequences, None, weight, past)
+    np.testing.assert_allclose(metrics["loss/credit"], association.loss, rtol=1e-5)
+    assert metrics["loss/total"] > metrics["loss/credit"]
+    for path, gradient in arrays(grads.credit).items():
+        assert np.any(gradient), path
+    # The agent is paid for each state it arrives in what c says of it.
+    c = np.asarray(agent.credit.contribution(features))[history + BURN_IN + 1 :]
+    kind = np.asarray(timestep.step_type)[BURN_IN:]
+    ends = (kind[1:] == StepType.LAST) | (kind[:-1] == StepType.LAST)
+    paid = 2 * np.asarray(timestep.reward)[BURN_IN + 1 :] * config.reward.beta
+    paid = paid + config.reward.alpha * np.where(ends, 0, c)
+    valid = kind[:-1] != StepType.LAST
+    np.testing.assert_allclose(metrics["reward/augmented"], paid[valid].mean(), rtol=1e-4)
+
+
+def test_with_a_bandit_every_discount_learns_from_every_sequence():
+    """The loss is the mean of those of single discounts, each with action values of its own."""
+    bandit = BanditSettings(arms=3, least_discount=0.5)
+    config = make_config({"agent.bandit": bandit, "agent.n_step": 3, "agent.discount": 0.875})
+    learner = Learner(config)
+    state = learner.init(jax.random.key(0))
+    target = learner.init(jax.random.key(1)).target
+    trajectory = make_sequences(config, state.agent.network)
+    weight = jnp.asarray([1.0, 0.5, 0.25])
+    loss, (_, priority) = eqx.filter_jit(learner.loss)(
+        state.agent, target, trajectory, None, weight
+    )
+    timestep = jax.tree.map(lambda x: np.asarray(x)[BURN_IN:], trajectory.timestep)
+    last = timestep.step_type == StepType.LAST
+    action = np.asarray(trajectory.action)[BURN_IN:]
+    errors = np.zeros((3, LENGTH, BATCH))
+    for arm, discount in enumerate([0.5, 0.75, 0.875]):
+        q, q_target = (
+            np.asarray(network.family(states_behind(network, trajectory, BURN_IN)[1]))[:, :, arm]
+            for network in (q_network(state), target)
+        )
+        targets = slow_targets(
+            q[1:], q_target[1:], timestep.reward[1:], discount * timestep.discount[1:],
+            last[1:], 3, True,
+        )  # fmt: skip
+        errors[arm] = targets - np.take_along_axis(q[:-1], action[..., None], axis=-1)[..., 0]
+    valid = ~last[:-1]
+    weighted = 0.5 * np.asarray(weight) * errors**2
+    np.testing.assert_allclose(loss, weighted[:, valid].mean(), rtol=1e-4)
+    size = np.where(valid, np.abs(errors), 0)
+    each = 0.9 * size.max(1) + 0.1 * size.sum(1) / valid.sum(0)
+    np.testing.assert_allclose(priority, each.mean(0), rtol=1e-4)
+
+
+def test_with_a_bandit_environments_act_by_the_values_of_their_arms():
+    config = make_config({"agent.bandit.arms": 3, "agent.epsilon": 0.5, "agent.epsilon_alpha": 1.0})
+    learner = Learner(config)
+    network = q_network(learner.init(jax.random.key(0)))
+    arm = jnp.asarray([2, 0, 1, 2], jnp.int32)
+    acting: Any = learner.behaviour(network, 4, arm=arm)
+    np.testing.assert_allclose(acting.epsilon, [0.25, 0.5, 0.5**1.5, 0.25], rtol=1e-5)
+    hidden = jax.random.normal(jax.random.key(3), (4, network.hidden_size))
+    family = np.asarray(network.family(hidden))
+    assert family.shape == (4, 3, 2)
+    np.testing.assert_array_equal(acting.q(hidden), family[np.arange(4), np.asarray(arm)])
+    np.testing.assert_array_equal(network.q(hidden), family[:, -1])  # in evaluation
 
 
 def test_the_target_network_is_copied_now_and_then():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from synthetic_returns.agents.replay.replay import SequenceReplay
-from synthetic_returns.agents.replay.settings import SequenceReplaySettings
 from synthetic_returns.nn.lstm import LstmState
 from synthetic_returns.types import StepType, TimeStep, Trajectory
 
@@ -47,10 +46,11 @@ def unroll(number, stream=0, life=0):
 def make(length=6, blocks=5, streams=1, **settings):
     capacity = blocks * UNROLL * ENVS * streams
     return SequenceReplay(
-        SequenceReplaySettings(capacity=capacity, **settings),
+        capacity,
         eqx.filter_eval_shape(unroll, 0),
         length=length,
         streams=streams,
+        **settings,
     )
 
 
@@ -120,9 +120,35 @@ def test_streams_are_apart():
     assert {x // 10_000 for x in begun} == {0, 1}
 
 
+@pytest.mark.parametrize("history", [1, 4, 11])
+def test_the_past_of_a_sequence_is_known_as_far_as_it_is_kept(history):
+    """Where it is not, because it made room or was interrupted, no episode starts."""
+    replay = make(length=4, blocks=8, history=history)
+    for number in range(13):
+        replay.add(unroll(number), follows=number != 9)
+    drawn = replay.sample(200)
+    past = drawn.past
+    assert past is not None
+    assert past.first.shape == (history, 200)
+    start = np.asarray(drawn.trajectory.timestep.reward[0]).astype(int)
+    time, env = start // 10, start % 10
+    oldest = np.where(time >= 9 * UNROLL, 9, 13 - 8) * UNROLL  # that led to it
+    unknown = 0
+    for back in range(1, history + 1):
+        then = time - back
+        known = then >= oldest
+        seen = np.asarray(past.observation)[-back, :, 0]
+        np.testing.assert_array_equal(seen[known], (start - 10 * back)[known])
+        first = known & ((then + env) % 6 == 0)
+        np.testing.assert_array_equal(np.asarray(past.first)[-back], first)
+        unknown += np.count_nonzero(~known)
+    assert unknown > 0
+    assert history == 1 or np.any(past.first)
+
+
 def test_an_unroll_is_drawn_only_when_it_has_been_paid():
     replay = SequenceReplay(
-        SequenceReplaySettings(capacity=8 * UNROLL * ENVS),
+        8 * UNROLL * ENVS,
         eqx.filter_eval_shape(unroll, 0),
         length=4,
         credit=True,

@@ -241,6 +241,24 @@ def test_what_a_better_policy_does_is_no_contribution():
     assert gaps[True][1] < 0.6 * gaps[False][1]
 
 
+def test_an_error_of_b_does_not_come_back_through_the_forecast():
+    """b off by 1 at every step is off by 40 in the sum of all steps, which the forecast is to be.
+
+    Both share their features. If the larger error shaped these, it would change b, and so the sum,
+    by more than b can learn in the meantime: the model of Key-to-Door ran away within ten updates.
+    """
+    steps = 40
+    off = eqx.tree_at(lambda s: s.model.b.layers[-1].bias, make_driver().state, jnp.ones(1))
+    nothing = [episode(np.zeros((steps + 1, 3)), np.zeros(steps)) for _ in range(4)]
+    after, _ = eqx.filter_jit(advance.train)(off, padded(nothing, steps, ["action"]), 1e-3)
+    optimizer: Any = after.optimizer
+    moments = optimizer[0].adam[0].mu  # in proportion to the gradients
+    of_b, of_forecast = (
+        abs(float(head.layers[-1].bias[0])) for head in (moments.b, moments.forecast)
+    )
+    assert 0 < of_forecast < of_b
+
+
 def test_returns_that_hardly_differ_are_no_unit():
     """The first episodes may all return the same; the model must not blow up on them."""
     driver = make_driver()

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from synthetic_returns.agents.r2d2.settings import BanditSettings
 from synthetic_returns.agents.replay.relabelling import relabel
+from synthetic_returns.agents.replay.settings import UnrollReplaySettings
 from synthetic_returns.credit.data.episode import Episode
-from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.engines.engine import make_engine
 from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.engines.settings import LocalSettings
@@ -22,6 +23,8 @@ from tests.credit.methods import (
 )
 from tests.small import UPDATE, small_config
 from tests.trees import arrays
+
+MIXED = UnrollReplaySettings(share=0.5, capacity=12 * UPDATE, warmup=3 * UPDATE)
 
 
 def make_config(settings=None, /, credit="none", **more):
@@ -115,20 +118,33 @@ def test_credit_is_at_most_a_share_of_the_replay_old(share):
 
 
 def test_nothing_is_learned_before_the_warm_up_and_all_is_reported():
-    engine = FusedEngine(make_config(), [0])
+    """With the paper's method, whose loss is a part of the agent's, and a bandit."""
+    settings = {"agent.bandit": BanditSettings(arms=3, random=0.0)}
+    engine = FusedEngine(make_config(settings, credit="paper"), [0])
+    before = arrays(engine.agent(0).credit)
     engine.step()
     assert "loss/total" not in engine.report()[0]
     for _ in range(3):
         engine.step()
     (report,) = engine.report()
     assert {"loss/total", "value/q", "grad_norm", "success", "replay/mb"} <= report.keys()
+    assert report["loss/credit"] > 0
+    assert 0 <= report["bandit/arm"] <= 2
+    assert "credit/gate_mean" in report
+    now = arrays(engine.agent(0).credit)
+    assert all(np.any(now[path] != array) for path, array in before.items())
     assert report["replay/steps"] == 4 * UPDATE
     assert engine.agent(0).network.epsilon is None
 
 
-@pytest.mark.parametrize("credit", ["none", "episodic"])
-def test_a_resumed_run_is_the_same_as_one_in_one_go(tmp_path, credit):
-    config = make_config(credit=credit, steps=16 * UPDATE, schedule_steps=16 * UPDATE)
+@pytest.mark.parametrize(
+    ("agent", "credit"), [("r2d2", "none"), ("r2d2", "episodic"), ("impala", "episodic")]
+)
+def test_a_resumed_run_is_the_same_as_one_in_one_go(tmp_path, agent, credit):
+    settings = {} if agent == "r2d2" else {"agent.replay": MIXED}
+    config = small_config(
+        credit, settings, agent=agent, steps=16 * UPDATE, schedule_steps=16 * UPDATE
+    )
     train(config, out=tmp_path / "one")
     train(config.changed(steps=8 * UPDATE), out=tmp_path / "two")
     train(config, out=tmp_path / "two", resume=True)
@@ -161,10 +177,11 @@ def test_without_its_replay_nothing_waits_for_credit():
     assert not engine.snapshot(0)["credit"]["held"].items
 
 
-@pytest.mark.parametrize("actors", [0, 1])
-def test_the_local_engine_learns_from_a_replay(actors):
-    engine = LocalSettings(num_envs=4, unroll_length=5, actors=actors)
-    local = make_engine(make_config({"engine": engine}, credit="episodic"), [0])
+@pytest.mark.parametrize(("actors", "agent"), [(0, "r2d2"), (1, "r2d2"), (0, "impala")])
+def test_the_local_engine_learns_from_a_replay(actors, agent):
+    settings = {"engine": LocalSettings(num_envs=4, unroll_length=5, actors=actors)}
+    settings |= {} if agent == "r2d2" else {"agent.replay": MIXED}
+    local = make_engine(small_config("episodic", settings, agent=agent), [0])
     try:
         for _ in range(6):
             local.step()
@@ -193,8 +210,7 @@ def test_without_threads_the_local_engine_does_what_the_fused_one_does():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"credit": Paper()}, "'paper' is trained on unrolls .* choose 'advance'"),
-        ({"credit": Taken()}, "an advantage for each action, .* or the agent 'impala'"),
+        ({"credit": Taken()}, "a replay keeps rewards only: .* or the agent 'impala'"),
         ({"agent.sequence_length": 4}, "sequence_length is 4 and engine.unroll_length is 5"),
         ({"engine.updates_per_call": 2}, "engine.updates_per_call is 2 .* set it to 1"),
         ({"engine.accumulate": 2}, "engine.accumulate is 2 .* set it to 1"),

@@ -60,7 +60,12 @@ class AgentLearner(Protocol):
         ...
 
     def behaviour(
-        self, network: Network, num_envs: int, stream: int = 0, streams: int = 1
+        self,
+        network: Network,
+        num_envs: int,
+        stream: int = 0,
+        streams: int = 1,
+        arm: Int[Array, "envs"] | None = None,
     ) -> Network:
         """What acts while the agent learns: its network, exploring.
 
@@ -69,6 +74,7 @@ class AgentLearner(Protocol):
           num_envs: environments stepped together, one row for each.
           stream: which batch of environments it is.
           streams: how many of such batches there are.
+          arm: what a bandit has chosen for each environment, if there is one (``r2d2``).
         """
         ...
 

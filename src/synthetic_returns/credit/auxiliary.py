@@ -71,6 +71,10 @@ class AuxiliaryMethod(abc.ABC):
         """The memory before the first step."""
 
     @abc.abstractmethod
+    def history(self, max_episode_steps: int) -> int:
+        """How many states back its memory goes: what a replay has to show of earlier steps."""
+
+    @abc.abstractmethod
     def learn(self, model: Any, memory: Any, states: AgentStates) -> AuxiliaryOutcome:
         """The loss of an unroll, and its credit."""
 

@@ -12,7 +12,6 @@ from jaxtyping import Array
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.method import Assigner, CreditMethod
-from synthetic_returns.credit.settlement import settled
 
 __all__ = ["Functions", "compiled"]
 
@@ -56,15 +55,8 @@ def compiled(
         return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**batch)))
 
     def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
-        segment = Segment(**fields)
-        own, advanced = carry
-        first, last = jnp.asarray(segment.first), jnp.asarray(segment.last)
-        credit, own = method.assign(state_of(arrays), own, segment)
-        credit = jax.lax.stop_gradient(credit.earned(last))
-        reward = credit.reward
-        if method.conserves and reward is not None:
-            reward, advanced = settled(reward, first, last, advanced)
-        return (reward, credit.advantage), (own, advanced)
+        credit, carry = method.pay(state_of(arrays), carry, Segment(**fields))
+        return (credit.reward, credit.advantage), carry
 
     def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:
         return method.explain(state_of(arrays), EpisodeBatch(**batch))

@@ -13,12 +13,14 @@ import enum
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation
+from synthetic_returns.credit.settlement import settled
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.types import Key
 
@@ -125,6 +127,23 @@ class Assigner(abc.ABC):
           segment: T transitions. Its last state is the first of the next segment, so the carry
             that is returned stands before that state.
         """
+
+    def pay(self, state: Any, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
+        """The credit of a segment as it is paid: as far as it is earned, and settled.
+
+        Args:
+          state: what was learned.
+          carry: what is carried along by ``assign``, and what the running episodes were paid.
+          segment: as for ``assign``.
+        """
+        own, advanced = carry
+        first, last = jnp.asarray(segment.first), jnp.asarray(segment.last)
+        credit, own = self.assign(state, own, segment)
+        credit = jax.lax.stop_gradient(credit.earned(last))
+        if not self.conserves or credit.reward is None:
+            return credit, (own, advanced)
+        reward, advanced = settled(credit.reward, first, last, advanced)
+        return Assignment(reward, credit.advantage), (own, advanced)
 
     @abc.abstractmethod
     def explain(self, state: Any, episodes: EpisodeBatch) -> Explanation:

@@ -14,6 +14,7 @@ from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
 from synthetic_returns.credit.needs import check_needs
+from synthetic_returns.credit.novelty.method import credit_state
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.engines.shapes import expected_trajectory
 from synthetic_returns.types import Trajectory
@@ -23,11 +24,11 @@ __all__ = ["check_credit", "credit_of", "make_driver"]
 
 def check_credit(config: Config) -> None:
     """Refuses what ``make_driver`` would refuse, and builds nothing."""
-    method = config.credit
-    if isinstance(method, Assigner):
+    payer = config.payer
+    if payer is not None:
         spec = EpisodeSpec.of_task(config.task, config.view)
-        check_needs(method, spec)
-        eqx.filter_eval_shape(lambda key: method.init(spec, key), jax.random.key(0))
+        check_needs(payer, spec)
+        eqx.filter_eval_shape(lambda key: payer.init(spec, key), jax.random.key(0))
 
 
 def make_driver(
@@ -37,24 +38,26 @@ def make_driver(
     num_envs: int | None = None,
     item: Callable[[Trajectory], Any] = lambda trajectory: trajectory,
 ) -> CreditDriver | None:
-    """The driver of the credit method, if it gives credit beside the agent.
+    """The driver of what pays beside the environment: a credit method, novelty, or both.
 
     Args:
       config: the settings.
       seed: of the run.
       streams: how many actors send unrolls; each has environments of its own.
       num_envs: how many each has; by default the whole batch.
-      item: what credit is given for, by its trajectory; with a replay, the number of an unroll.
+      item: what credit is given for, by its trajectory; with a replay, its number comes with it.
     """
-    if not isinstance(config.credit, Assigner):
+    payer = config.payer
+    if payer is None:
         return None
     envs = num_envs or config.engine.num_envs
 
     def example() -> Any:
-        return 0 if config.replays else item(_zeros(expected_trajectory(config, envs)))
+        one = item(_zeros(expected_trajectory(config, envs)))
+        return (0, one) if config.replays else one
 
     return CreditDriver(
-        config.credit,
+        payer,
         EpisodeSpec.of_task(config.task, config.view),
         config.view,
         max_episode_steps=config.task.max_episode_steps,
@@ -68,8 +71,8 @@ def make_driver(
 
 def credit_of(config: Config, agent: Agent, driver: CreditDriver | None) -> Credit | None:
     """What explains the credit of an agent; None if it gets none."""
-    if driver is not None:
-        return EpisodeCredit(driver.state, driver.method, driver.view)
+    if driver is not None and isinstance(config.credit, Assigner):
+        return EpisodeCredit(credit_state(driver.state), config.credit, driver.view)
     if isinstance(config.credit, AuxiliaryMethod):
         return AuxiliaryCredit(agent.network, agent.credit, config.credit, config.reward.scale)
     return None

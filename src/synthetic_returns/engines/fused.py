@@ -7,11 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.actor import ActorState
 from synthetic_returns.agents.agent import LearnerState
+from synthetic_returns.agents.r2d2.settings import R2D2Settings
 from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.segments import segment_of
@@ -26,7 +27,7 @@ from synthetic_returns.engines.layouts import (
     spread_update,
     trajectory_layout,
 )
-from synthetic_returns.engines.replaying import make_replaying
+from synthetic_returns.engines.replaying import Mixing, Rehearsing, make_replaying
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.types import Trajectory
@@ -69,7 +70,10 @@ class FusedEngine:
         self._learner = make_learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
-        drivers = [make_driver(config, seed) for seed in seeds]
+        # An agent that rehearses finds the unroll in its replay, by its number.
+        rehearses = isinstance(config.agent, R2D2Settings)
+        item = (lambda _: None) if rehearses else (lambda trajectory: trajectory)
+        drivers = [make_driver(config, seed, item=item) for seed in seeds]
         self._drivers = [driver for driver in drivers if driver is not None]
         if self._many and self._drivers and Need.WHOLE_EPISODES in config.credit.needs:
             raise ValueError(
@@ -102,8 +106,10 @@ class FusedEngine:
             )
             return
         network = self._learner_state.agent.network
-        self._actor_state, trajectory = self._unroll(network, self._actor_state)
-        if self._replaying:
+        arm = self._replaying.arm() if isinstance(self._replaying, Rehearsing) else None
+        chosen = () if arm is None else (arm,)
+        self._actor_state, trajectory = self._unroll(network, self._actor_state, *chosen)
+        if isinstance(self._replaying, Rehearsing):
             self._replaying.follow(trajectory)
             self._learner_state, metrics = self._replaying.learn(self._update, self._learner_state)
             self._metrics = metrics or self._metrics
@@ -217,12 +223,17 @@ class FusedEngine:
             actor_state = actor.stagger(self._env, network, actor_state)
         return learner_state, actor_state
 
-    def _unroll_one(self, network: Any, state: ActorState) -> tuple[ActorState, Trajectory]:
-        acting = self._learner.behaviour(network, len(state.key))
+    def _unroll_one(
+        self, network: Any, state: ActorState, arm: Int[Array, "envs"] | None = None
+    ) -> tuple[ActorState, Trajectory]:
+        acting = self._learner.behaviour(network, len(state.key), arm=arm)
         return actor.unroll(self._env, acting, state, self._settings.unroll_length)
 
     def _credited(self, trajectory: Trajectory) -> Sequence[tuple[Trajectory, Assignment | None]]:
         """The unrolls whose credit is known: this one, or earlier ones if it has to wait."""
+        if isinstance(self._replaying, Mixing):
+            mixed = self._replaying.mixed
+            return [mixed(*one) for one in self._replaying.follow(trajectory, trajectory)]
         if not self._drivers:
             return [(trajectory, None)]
         view = self.config.view

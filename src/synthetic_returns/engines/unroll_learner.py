@@ -20,7 +20,7 @@ from synthetic_returns.credit.method import Assignment
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.engines.layouts import spread_update, trajectory_layout
-from synthetic_returns.engines.replaying import make_replaying
+from synthetic_returns.engines.replaying import Mixing, Rehearsing, make_replaying
 from synthetic_returns.envs.base import select_rows
 from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import TimeStep, Trajectory, first_step, side_by_side
@@ -102,7 +102,9 @@ class UnrollLearner:
     def behaviour(self, policy: Policy, stream: int) -> Network:
         """What acts in the environments of a stream."""
         envs, streams = len(self._seen[stream]), len(self._seen)
-        return self._learner.behaviour(policy.network, envs, stream, streams)
+        replaying = self._replaying
+        arm = replaying.arm(stream) if isinstance(replaying, Rehearsing) else None
+        return self._learner.behaviour(policy.network, envs, stream, streams, arm)
 
     def update(self, *unrolls: Unroll) -> None:
         """One optimisation step; learns from the episodes that ended, if they give the credit.
@@ -113,8 +115,8 @@ class UnrollLearner:
         Args:
           *unrolls: of different streams, side by side the batch of an update.
         """
-        if self._replaying:
-            self._rehearse(unrolls)
+        if isinstance(self._replaying, Rehearsing):
+            self._rehearse(self._replaying, unrolls)
             return
         for unroll in unrolls:
             self._credited += self._follow(unroll)
@@ -126,35 +128,24 @@ class UnrollLearner:
 
         A replay keeps it all the same: what is drawn from it is older.
         """
-        if self._replaying:
-            self._keep(unroll)
-            return
         self._follow(dataclasses.replace(unroll, observed=True))
-        if isinstance(method := self.config.credit, AuxiliaryMethod):
-            network, memory = self._state.agent.network, self._memories[unroll.stream]
+        memory = self._memories[unroll.stream]  # a replay's sequences bring theirs with them
+        if isinstance(method := self.config.credit, AuxiliaryMethod) and memory is not None:
+            network = self._state.agent.network
             self._memories[unroll.stream] = _remember(
                 method, network, memory, unroll.trajectory.timestep
             )
 
-    def _rehearse(self, unrolls: Sequence[Unroll]) -> None:
+    def _rehearse(self, replaying: Rehearsing, unrolls: Sequence[Unroll]) -> None:
         """Keeps unrolls, and learns from what is drawn from all that are kept."""
-        assert self._replaying is not None
         for unroll in unrolls:
             self._lags.append(self.updates - unroll.version)
-            self._keep(unroll)
+            self._follow(unroll)
         if self._update is None:
             self._update = eqx.filter_jit(self._learner.update, donate="all")
-        self._state, metrics = self._replaying.learn(self._update, self._state)
+        self._state, metrics = replaying.learn(self._update, self._state)
         self._metrics = metrics or self._metrics
         self.updates = int(self._state.updates)
-
-    def _keep(self, unroll: Unroll) -> None:
-        """Puts an unroll into the replay."""
-        assert self._replaying is not None
-        self._note(unroll)
-        follows = not self._interrupted[unroll.stream]
-        self._interrupted[unroll.stream] = False
-        self._replaying.follow(unroll.trajectory, unroll.stream, follows=follows)
 
     def _learn(self, batch: Sequence[tuple[Unroll, Assignment | None]]) -> None:
         unrolls = [unroll for unroll, _ in batch]
@@ -165,6 +156,8 @@ class UnrollLearner:
         assignment = jax.tree.map(
             lambda *x: jnp.concatenate(x, axis=1), *(credit for _, credit in batch)
         )
+        if isinstance(self._replaying, Mixing):
+            trajectory, assignment = self._replaying.mixed(trajectory, assignment)
         if self._update is None:
             self._update = self._compiled_update(state, trajectory)
         self._state, self._metrics = self._update(state, trajectory, assignment)
@@ -183,10 +176,16 @@ class UnrollLearner:
     def _follow(self, unroll: Unroll) -> list[tuple[Unroll, Assignment | None]]:
         """Takes note of what ended in an unroll; gives those whose credit is known."""
         self._note(unroll)
-        if self._driver is None:
-            return [(unroll, None)]
-        segment = segment_of(unroll.trajectory, self.config.view)
-        credited = self._driver.follow(segment, unroll, unroll.stream)
+        stream = unroll.stream
+        if self._replaying:
+            follows = not self._interrupted[stream]
+            self._interrupted[stream] = False
+            credited = self._replaying.follow(unroll.trajectory, unroll, stream, follows=follows)
+        elif self._driver:
+            segment = segment_of(unroll.trajectory, self.config.view)
+            credited = self._driver.follow(segment, unroll, stream)
+        else:
+            credited = [(unroll, None)]
         return [(unroll, credit) for unroll, credit in credited if not unroll.observed]
 
     def _note(self, unroll: Unroll) -> None:

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from synthetic_returns.nn.linear import affine
 from synthetic_returns.nn.networks import ConvTorso, MlpTorso, Network, core_size
@@ -24,7 +24,9 @@ class QNetwork(Network):
       advantage_layer: before the advantages.
       advantage: of each action.
       epsilon: of each environment in a batch; None for ``least_epsilon`` in all.
+      arm: which action values each environment acts by; None for the last ones in all.
       least_epsilon: where nobody explores.
+      arms: how many values an action has, one for each discount.
     """
 
     value_layer: eqx.nn.Linear
@@ -32,11 +34,13 @@ class QNetwork(Network):
     advantage_layer: eqx.nn.Linear
     advantage: eqx.nn.Linear
     epsilon: Float[Array, "batch"] | None
+    arm: Int[Array, "batch"] | None
     least_epsilon: float = eqx.field(static=True)
+    arms: int = eqx.field(static=True)
 
     def __init__(
         self, torso: MlpTorso | ConvTorso, feature_size: int, *, lstm_size: int, policy_size: int,
-        num_actions: int, clock: int, least_epsilon: float, key: Key,
+        num_actions: int, clock: int, least_epsilon: float, key: Key, arms: int = 1,
     ):  # fmt: skip
         """Draws the parameters.
 
@@ -50,31 +54,44 @@ class QNetwork(Network):
             that is not.
           least_epsilon: share of random actions where nobody explores.
           key: consumed here.
+          arms: how many values an action has.
         """
         keys = jax.random.split(key, 5)
         super().__init__(torso, feature_size, lstm_size=lstm_size, clock=clock, key=keys[0])
         size = core_size(feature_size, lstm_size=lstm_size, clock=clock)
         self.value_layer = eqx.nn.Linear(size, policy_size, key=keys[1])
-        self.value = eqx.nn.Linear(policy_size, 1, key=keys[2])
+        self.value = eqx.nn.Linear(policy_size, arms, key=keys[2])
         self.advantage_layer = eqx.nn.Linear(size, policy_size, key=keys[3])
-        self.advantage = eqx.nn.Linear(policy_size, num_actions, key=keys[4])
-        self.epsilon = None
-        self.least_epsilon = least_epsilon
+        self.advantage = eqx.nn.Linear(policy_size, arms * num_actions, key=keys[4])
+        self.epsilon = self.arm = None
+        self.least_epsilon, self.arms = least_epsilon, arms
 
     @property
     def hidden_size(self) -> int:
         """How many numbers ``recur`` makes of a state."""
         return self.value_layer.in_features  # pyright: ignore
 
-    def exploring(self, epsilon: Float[Array, "batch"]) -> "QNetwork":
-        """The same network with a share of random actions in each environment of a batch."""
-        return eqx.tree_at(lambda n: n.epsilon, self, epsilon, is_leaf=lambda x: x is None)
+    def exploring(
+        self, epsilon: Float[Array, "batch"], arm: Int[Array, "batch"] | None = None
+    ) -> "QNetwork":
+        """The same network with a share of random actions, and an arm, in each environment."""
+        return eqx.tree_at(
+            lambda n: (n.epsilon, n.arm), self, (epsilon, arm), is_leaf=lambda x: x is None
+        )
 
-    def q(self, hidden: Float[Array, "*batch size"]) -> Float[Array, "*batch actions"]:
-        """The values of all actions."""
+    def family(self, hidden: Float[Array, "*batch size"]) -> Float[Array, "*batch arms actions"]:
+        """The values of all actions for each arm."""
         value = affine(self.value, jax.nn.relu(affine(self.value_layer, hidden)))
         advantage = affine(self.advantage, jax.nn.relu(affine(self.advantage_layer, hidden)))
-        return value + advantage - jnp.mean(advantage, axis=-1, keepdims=True)
+        advantage = jnp.reshape(advantage, (*value.shape, -1))
+        return value[..., None] + advantage - jnp.mean(advantage, axis=-1, keepdims=True)
+
+    def q(self, hidden: Float[Array, "*batch size"]) -> Float[Array, "*batch actions"]:
+        """The values of all actions, for the arm of each environment."""
+        family = self.family(hidden)
+        if self.arm is None:
+            return family[..., -1, :]
+        return jnp.take_along_axis(family, self.arm[:, None, None], axis=-2)[..., 0, :]
 
     def heads(
         self, hidden: Float[Array, "*batch size"]

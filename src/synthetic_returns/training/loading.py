@@ -16,6 +16,7 @@ from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
+from synthetic_returns.credit.novelty.method import credit_state
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.run_config import read_config
@@ -39,7 +40,8 @@ def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | Non
     step, found = checkpoints.restore({"engine": _shapes(path, config)}, part=True)
     agent = found["engine"]["learner"].agent
     if isinstance(method, Assigner):
-        return step, agent, EpisodeCredit(found["engine"]["credit"]["state"], method, config.view)
+        state = credit_state(found["engine"]["credit"]["state"])
+        return step, agent, EpisodeCredit(state, method, config.view)
     if isinstance(method, AuxiliaryMethod):
         credit = AuxiliaryCredit(agent.network, agent.credit, method, config.reward.scale)
         return step, agent, credit
@@ -48,7 +50,7 @@ def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | Non
 
 def _shapes(path: str | Path, config: Config) -> dict[str, Any]:
     """What is to be restored, as shapes: settings may ask for networks of any size."""
-    key, method = jax.random.key(0), config.credit
+    key, payer = jax.random.key(0), config.payer
     try:
         learner = eqx.filter_eval_shape(make_learner(config).init, key)
         wanted = eqx.tree_at(
@@ -57,9 +59,9 @@ def _shapes(path: str | Path, config: Config) -> dict[str, Any]:
             replace_fn=lambda agent: jax.tree.map(lambda _: True, agent),
         )
         shapes: dict[str, Any] = {"learner": eqx.filter(learner, wanted)}
-        if isinstance(method, Assigner):
+        if payer is not None:
             spec = EpisodeSpec.of_task(config.task, config.view)
-            state = eqx.filter_eval_shape(lambda key: method.init(spec, key), key)
+            state = eqx.filter_eval_shape(lambda key: payer.init(spec, key), key)
             shapes["credit"] = {"state": state}
     except Exception as error:  # of any layer that a size does not suit
         raise RunError(

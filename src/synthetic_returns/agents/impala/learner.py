@@ -79,10 +79,15 @@ class Learner:
         return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))
 
     def behaviour(
-        self, network: Network, num_envs: int, stream: int = 0, streams: int = 1
+        self,
+        network: Network,
+        num_envs: int,
+        stream: int = 0,
+        streams: int = 1,
+        arm: Int[Array, "envs"] | None = None,
     ) -> Network:
         """The network itself: its policy is random enough."""
-        del num_envs, stream, streams
+        del num_envs, stream, streams, arm
         return network
 
     def update(

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
+from synthetic_returns.agents.replay.settings import UnrollReplaySettings
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.utils.checks import check_finite_number, check_positive
 
@@ -31,6 +32,8 @@ class ImpalaSettings:
     epochs: int = 1
     """Optimisation steps with each unroll, corrected by V-trace. More than one suits tasks in which
     experience costs more than computing."""
+    replay: UnrollReplaySettings = dataclasses.field(default=UnrollReplaySettings())
+    """Earlier unrolls that it learns from again."""
 
     torso: TorsoSettings = dataclasses.field(default=TorsoSettings(channels=(32, 64)))
     """From observations to features."""

@@ -1,19 +1,23 @@
 """The learner of R2D2: one update from sequences of the replay, from top to bottom."""
 
 import dataclasses
-from typing import cast
+import functools
+from typing import Any, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from synthetic_returns.agents.agent import Agent, LearnerState, Metrics
+from synthetic_returns.agents.r2d2.bandit import discount_ladder
 from synthetic_returns.agents.r2d2.exploration import epsilon_ladder, least_epsilon
 from synthetic_returns.agents.r2d2.settings import R2D2Settings
 from synthetic_returns.agents.r2d2.targets import double_q_targets, sequence_priorities
+from synthetic_returns.agents.replay.sequences import Past
 from synthetic_returns.config import Config
+from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
 from synthetic_returns.credit.method import Assignment
 from synthetic_returns.nn.networks import Network, make_torso
 from synthetic_returns.nn.q_network import QNetwork
@@ -53,19 +57,24 @@ class Learner:
 
     def init(self, key: Key) -> R2D2State:
         """Draws the parameters."""
-        settings, env = self.settings, self.config.task
+        settings, env, credit = self.settings, self.config.task, self.config.credit
         torso_key, network_key = jax.random.split(key)
+        feature_size = settings.torso.sizes[-1]
         network = QNetwork(
             make_torso(env.observation_shape, settings.torso, key=torso_key),
-            settings.torso.sizes[-1],
+            feature_size,
             lstm_size=settings.lstm_size,
             policy_size=settings.policy_size,
             num_actions=env.num_actions,
             clock=env.max_episode_steps if settings.clock else 0,
             least_epsilon=least_epsilon(settings.epsilon, settings.epsilon_alpha),
+            arms=len(self.discounts),
             key=network_key,
         )
-        agent = Agent(network, None)
+        model = None
+        if isinstance(credit, AuxiliaryMethod):
+            model = credit.init(feature_size, network.hidden_size, jax.random.fold_in(key, 1))
+        agent = Agent(network, model)
         return R2D2State(
             agent=agent,
             optimizer=self.optimizer.init(eqx.filter(agent, eqx.is_array)),
@@ -76,13 +85,33 @@ class Learner:
         )
 
     def behaviour(
-        self, network: Network, num_envs: int, stream: int = 0, streams: int = 1
+        self,
+        network: Network,
+        num_envs: int,
+        stream: int = 0,
+        streams: int = 1,
+        arm: Int[Array, "envs"] | None = None,
     ) -> QNetwork:
-        """The network with a rung of the ladder for each environment, over all streams."""
+        """The network with a rung of the ladder for each environment, over all streams.
+
+        With a bandit, with the rung and the action values of the arm of each.
+        """
         settings = self.settings
+        if settings.bandit.arms:
+            ladder = epsilon_ladder(settings.epsilon, settings.epsilon_alpha, settings.bandit.arms)
+            if arm is None:
+                arm = jnp.arange(num_envs, dtype=jnp.int32) % settings.bandit.arms
+            return cast(QNetwork, network).exploring(ladder[arm], arm)
         ladder = epsilon_ladder(settings.epsilon, settings.epsilon_alpha, num_envs * streams)
         # A stream has every n-th rung, and so some that are high and some that are low.
         return cast(QNetwork, network).exploring(ladder[stream::streams])
+
+    @property
+    def discounts(self) -> Float[Array, "arms"]:
+        """The discount of each arm; one, if there is no bandit."""
+        settings = self.settings
+        arms = max(1, settings.bandit.arms)
+        return discount_ladder(settings.bandit.least_discount, settings.discount, arms)
 
     @property
     def optimizer(self) -> optax.GradientTransformation:
@@ -96,6 +125,7 @@ class Learner:
         trajectory: Trajectory,
         assignment: Assignment | None,
         weight: Float[Array, "batch"],
+        past: Past | None = None,
     ) -> tuple[R2D2State, Metrics, Float[Array, "batch"]]:
         """One optimisation step with a batch of sequences, and their new priorities.
 
@@ -104,9 +134,10 @@ class Learner:
           trajectory: sequences side by side: the steps of the burn-in, then those to learn from.
           assignment: the credit of all their transitions, if there is any.
           weight: the importance of each sequence.
+          past: the steps before, for a credit method that is trained with the agent.
         """
         grads, (metrics, priority) = eqx.filter_grad(self.loss, has_aux=True)(
-            state.agent, state.target, trajectory, assignment, weight
+            state.agent, state.target, trajectory, assignment, weight, past
         )
         changes, optimizer = self.optimizer.update(grads, state.optimizer)
         agent = eqx.apply_updates(state.agent, changes)
@@ -127,54 +158,96 @@ class Learner:
         trajectory: Trajectory,
         assignment: Assignment | None,
         weight: Float[Array, "batch"],
+        past: Past | None = None,
     ) -> tuple[Float[Array, ""], tuple[Metrics, Float[Array, "batch"]]]:
         """From sequences to the one number that is minimised."""
         settings, mix, begin = self.settings, self.config.reward, self.settings.burn_in
+        credit, network = self.config.credit, cast(QNetwork, agent.network)
 
         # What both networks think of the T + 1 states behind the burn-in.
-        q = action_values(cast(QNetwork, agent.network), trajectory, begin)
-        q_target = jax.lax.stop_gradient(action_values(target, trajectory, begin))
+        features, hidden = states_behind(network, trajectory, begin)
+        _, hidden_target = states_behind(target, trajectory, begin)
+        q = network.family(hidden)
+        q_target = jax.lax.stop_gradient(target.family(hidden_target))
         timestep = jax.tree.map(lambda x: x[begin:], trajectory.timestep)
         action_tm1 = trajectory.action[begin:]
 
         # Transitions, as IMPALA's learner sees them: a sequence may hold the end of one episode and
         # the beginning of the next, and nothing is learned from the step between them.
         valid_tm1 = ~timestep.last[:-1]
-        r_aug_t = r_t = mix.scale * timestep.reward[1:]
+        r_t = mix.scale * timestep.reward[1:]
 
-        # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
+        # The credit of arriving in each s_t. A method that is trained with the agent, as the
+        # paper's state-associative learning is, Eq. (basic_arch), adds its loss.
+        credit_t, credit_loss = None, jnp.zeros(())
+        metrics: Metrics = {}
         if assignment is not None and assignment.reward is not None:
             credit_t = mix.scale * assignment.reward[begin:]
-            r_aug_t = mix.augmented(r_t, credit_t, timestep.last[1:])
+        elif isinstance(credit, AuxiliaryMethod):
+            memory = self.memory(network, trajectory, past)
+            states = AgentStates(features, hidden, timestep.first, timestep.last, r_t)
+            outcome = credit.learn(agent.credit, memory, states)
+            credit_t = Assignment(outcome.reward).earned(timestep.last).reward
+            credit_loss = outcome.loss
+            metrics |= {f"credit/{name}": x for name, x in outcome.metrics.items()}
 
-        # Double Q-learning on it.
-        target_tm1 = double_q_targets(
-            jax.lax.stop_gradient(q[1:]),
-            q_target[1:],
-            r_aug_t,
-            settings.discount * timestep.discount[1:],
-            timestep.last[1:],
-            n=settings.n_step,
-            rescale=settings.value_rescaling,
+        # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
+        r_aug_t = r_t if credit_t is None else mix.augmented(r_t, credit_t, timestep.last[1:])
+
+        # Double Q-learning on it, for each discount that there is.
+        def learn_values(q: Array, q_target: Array, discount: Array) -> tuple[Array, Array]:
+            target_tm1 = double_q_targets(
+                jax.lax.stop_gradient(q[1:]),
+                q_target[1:],
+                r_aug_t,
+                discount * timestep.discount[1:],
+                timestep.last[1:],
+                n=settings.n_step,
+                rescale=settings.value_rescaling,
+            )
+            q_tm1 = jnp.take_along_axis(q[:-1], action_tm1[..., None], axis=-1)[..., 0]
+            return q_tm1, target_tm1 - q_tm1
+
+        q_tm1, error_tm1 = jax.vmap(learn_values, (2, 2, 0))(q, q_target, self.discounts)
+        each = functools.partial(jnp.broadcast_to, shape=error_tm1.shape)
+        priority = jax.vmap(sequence_priorities, (0, None, None))(
+            error_tm1, valid_tm1, settings.replay.largest_error
         )
-        q_tm1 = jnp.take_along_axis(q[:-1], action_tm1[..., None], axis=-1)[..., 0]
-        error_tm1 = target_tm1 - q_tm1
-        loss = 0.5 * masked_mean(weight[None] * jnp.square(error_tm1), valid_tm1)
-        priority = sequence_priorities(error_tm1, valid_tm1, settings.replay.largest_error)
-        metrics = {
+        priority, valid_tm1 = jnp.mean(priority, axis=0), each(valid_tm1)
+        loss = 0.5 * masked_mean(each(weight) * jnp.square(error_tm1), valid_tm1) + credit_loss
+        metrics |= {
             "loss/total": loss,
+            "loss/credit": credit_loss,
             "loss/value": 0.5 * masked_mean(jnp.square(error_tm1), valid_tm1),
             "value/q": masked_mean(q_tm1, valid_tm1),
             "value/error_max": jnp.max(jnp.where(valid_tm1, jnp.abs(error_tm1), 0)),
-            "reward/augmented": masked_mean(r_aug_t, valid_tm1),
+            "reward/augmented": masked_mean(each(r_aug_t), valid_tm1),
         }
         return loss, (metrics, jax.lax.stop_gradient(priority))
 
+    def memory(self, network: QNetwork, trajectory: Trajectory, past: Past | None) -> Any:
+        """What a method that is trained with the agent remembers of the episodes so far.
 
-def action_values(
+        It is made of the steps before a sequence by the torso of today, so that it is as if the
+        network of today had played them. Of an episode whose beginning is no longer kept it knows
+        that it is not whole.
+        """
+        assert isinstance(self.config.credit, AuxiliaryMethod)
+        before = jax.tree.map(lambda x: x[: self.settings.burn_in + 1], trajectory.timestep)
+        observation, first = before.observation, before.first
+        if past is not None:
+            observation = jnp.concatenate([past.observation, observation])
+            first = jnp.concatenate([past.first, first])
+        features = jax.lax.stop_gradient(network.torso(observation))
+        batch, size = features.shape[1:]
+        empty = self.config.credit.start(batch, size, self.config.task.max_episode_steps)
+        return self.config.credit.remember(empty, features, first)
+
+
+def states_behind(
     network: QNetwork, trajectory: Trajectory, burn_in: int
-) -> Float[Array, "states batch actions"]:
-    """The action values of the states behind the burn-in.
+) -> tuple[Float[Array, "states batch features"], Float[Array, "states batch hidden"]]:
+    """What torso and core make of the states behind the burn-in.
 
     The burn-in brings the stored state of the core up to date, as if the network of today had
     played the steps before; no gradient goes through it.
@@ -184,5 +257,12 @@ def action_values(
     if burn_in and core is not None:
         features = network.torso(observation[:burn_in])
         core = jax.lax.stop_gradient(network.recur(features, first[:burn_in], core)[1])
-    hidden, _ = network.recur(network.torso(observation[burn_in:]), first[burn_in:], core)
-    return network.q(hidden)
+    features = network.torso(observation[burn_in:])
+    return features, network.recur(features, first[burn_in:], core)[0]
+
+
+def action_values(
+    network: QNetwork, trajectory: Trajectory, burn_in: int
+) -> Float[Array, "states batch actions"]:
+    """The action values of the states behind the burn-in."""
+    return network.q(states_behind(network, trajectory, burn_in)[1])

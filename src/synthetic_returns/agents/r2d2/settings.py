@@ -7,7 +7,38 @@ from synthetic_returns.agents.replay.settings import SequenceReplaySettings
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.utils.checks import check_positive
 
-__all__ = ["R2D2Settings"]
+__all__ = ["BanditSettings", "R2D2Settings"]
+
+
+@dataclasses.dataclass(frozen=True)
+class BanditSettings:
+    """A choice of how far to look ahead and how much to explore, for each episode (Agent57)."""
+
+    arms: int = 0
+    """Pairs of a discount and a share of random actions; 0 for the one discount and a share for
+    each environment."""
+    least_discount: float = 0.9
+    """Discount of the pair that explores most; that of the other end is the agent's."""
+    window: int = 50
+    """Episodes of an environment by which its arms are judged, the newest ones."""
+    bonus: float = 1.0
+    """What not having been played for long is worth, where the returns of the window lie between 0
+    and 1."""
+    random: float = 0.1
+    """Share of episodes with an arm at random."""
+
+    def __post_init__(self) -> None:
+        if self.arms == 1 or self.arms < 0:
+            raise ValueError(f"arms is {self.arms}; use 0 for no bandit, or at least 2.")
+        if self.arms and self.window <= self.arms:
+            raise ValueError(
+                f"window is {self.window} and arms is {self.arms}; it must hold more episodes than "
+                "arms."
+            )
+        for name in ("random", "least_discount"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name} is {value}; it must lie in [0, 1].")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +71,8 @@ class R2D2Settings:
     epsilon_alpha: float = 7.0
     """The i-th of N environments explores with epsilon^(1 + alpha i / (N - 1)); the last share is
     that of evaluation, too."""
+    bandit: BanditSettings = dataclasses.field(default=BanditSettings())
+    """Chooses discount and exploration for each episode."""
     replay: SequenceReplaySettings = dataclasses.field(default=SequenceReplaySettings())
     """The experience that it learns from."""
 

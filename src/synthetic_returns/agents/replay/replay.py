@@ -6,37 +6,19 @@ episode and the beginning of the next, as unrolls do; it never joins steps that 
 other.
 """
 
-import dataclasses
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from synthetic_returns.agents.replay.settings import SequenceReplaySettings
+from synthetic_returns.agents.replay.sequences import Drawn, Past, steps_of, trajectory_of
 from synthetic_returns.credit.method import Assignment
-from synthetic_returns.types import TimeStep, Trajectory
+from synthetic_returns.types import StepType, Trajectory
 
-__all__ = ["Drawn", "SequenceReplay"]
+__all__ = ["SequenceReplay"]
 
 LEAST_PRIORITY = 1e-6  # of a sequence without any error: it may have one later
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Drawn:
-    """A batch of sequences.
-
-    Attributes:
-      index: where each is kept.
-      trajectory: what happened, ``[T + 1, B]``.
-      assignment: the credit of all transitions, if there is any.
-      weight: the importance of each; the largest is 1.
-    """
-
-    index: np.ndarray
-    trajectory: Trajectory
-    assignment: Assignment | None
-    weight: jax.Array
 
 
 class SequenceReplay:
@@ -52,10 +34,13 @@ class SequenceReplay:
 
     def __init__(
         self,
-        settings: SequenceReplaySettings,
+        capacity: int,
         like: Trajectory,
         *,
         length: int,
+        history: int = 0,
+        priority_exponent: float = 0.0,
+        importance_exponent: float = 0.0,
         streams: int = 1,
         credit: bool = False,
         seed: int = 0,
@@ -63,28 +48,33 @@ class SequenceReplay:
         """Reserves the memory; pages that no step touches cost nothing.
 
         Args:
-          settings: how much is kept.
+          capacity: steps that are kept, at most.
           like: shapes and types of the unrolls.
           length: transitions of a sequence.
+          history: steps before it that are drawn with it.
+          priority_exponent: how much more often sequences of high priority are drawn.
+          importance_exponent: how far importance weights make up for that.
           streams: batches of environments that send unrolls, each on its own.
           credit: whether unrolls have to be paid before they are drawn.
           seed: of the draws.
         """
         self._unroll, envs = like.action.shape
-        self._length, self._settings, self.seed = length, settings, seed
+        self._length, self._history, self.seed = length, history, seed
+        self._priority_exponent = priority_exponent
+        self._importance_exponent = importance_exponent
         # A sequence ends before the last unroll that it needs: that one only shows its last state.
         self._span = -(-length // self._unroll) + 1
-        self._blocks = settings.capacity // (self._unroll * envs * streams)
+        self._blocks = capacity // (self._unroll * envs * streams)
         if self._blocks <= self._span:
             least = (self._span + 1) * self._unroll * envs * streams
             raise ValueError(
-                f"replay.capacity is {settings.capacity}; sequences of {length} steps in "
+                f"replay.capacity is {capacity}; sequences of {length} steps in "
                 f"{envs * streams} environments need at least {least}: raise it, or use fewer "
                 "environments."
             )
         rows = (streams, self._blocks * self._unroll)
         self.arrays: dict[str, np.ndarray] = {
-            name: np.zeros((*rows, *x.shape[1:]), x.dtype) for name, x in _steps(like).items()
+            name: np.zeros((*rows, *x.shape[1:]), x.dtype) for name, x in steps_of(like).items()
         }
         if credit:
             self.arrays["credit"] = np.zeros((*rows, envs), np.float32)
@@ -110,7 +100,7 @@ class SequenceReplay:
         number = int(self.count[stream])
         block = number % self._blocks
         rows = slice(block * self._unroll, (block + 1) * self._unroll)
-        for name, x in _steps(trajectory).items():
+        for name, x in steps_of(trajectory).items():
             self.arrays[name][stream, rows] = np.asarray(x)[: self._unroll]
         for array, x in zip(self.cores, jax.tree.leaves(trajectory.core), strict=True):
             array[stream, block] = np.asarray(x)
@@ -152,7 +142,7 @@ class SequenceReplay:
         last = np.flatnonzero(priority)[-1]
         index = np.minimum(np.searchsorted(total, points, side="right"), last)
         chance = priority[index] / total[-1]
-        weight = (len(self) * chance) ** -self._settings.importance_exponent
+        weight = (len(self) * chance) ** -self._importance_exponent
         weight = jnp.asarray((weight / weight.max()).astype(np.float32))
         stream, block, env = np.unravel_index(index, self.priority.shape)
         steps = self._rows(stream, block, np.arange(self._length + 1)[:, None], env)
@@ -161,11 +151,12 @@ class SequenceReplay:
             self._structure, [jnp.asarray(array[stream, block, env]) for array in self.cores]
         )
         assignment = None if credit is None else Assignment(jnp.asarray(credit[:-1]))
-        return Drawn(index, _trajectory(steps, core), assignment, weight)
+        trajectory, past = trajectory_of(steps, core), self._past(stream, block, env)
+        return Drawn(index, trajectory, assignment, weight, past)
 
     def reprioritise(self, drawn: Drawn, priority: np.ndarray) -> None:
         """Sets the priorities of sequences that were learned from."""
-        new = np.maximum(priority, LEAST_PRIORITY) ** self._settings.priority_exponent
+        new = np.maximum(priority, LEAST_PRIORITY) ** self._priority_exponent
         self.priority.reshape(-1)[drawn.index] = new
         self._largest = np.asarray(max(self._largest, new.max()))
 
@@ -174,7 +165,7 @@ class SequenceReplay:
         block = np.asarray(number % self._blocks)
         steps = self._rows(np.asarray(stream), block, np.arange(count * self._unroll + 1), None)
         steps.pop("credit", None)
-        return _trajectory(steps, None)
+        return trajectory_of(steps, None)
 
     def runs(self, stream: int) -> list[range]:
         """The numbers of the unrolls whose last state is known, where they follow each other."""
@@ -246,6 +237,24 @@ class SequenceReplay:
             number += 1
         self._opened[stream] = number
 
+    def _past(self, stream: np.ndarray, block: np.ndarray, env: np.ndarray) -> Past | None:
+        """The steps before sequences; what did not lead to them is not known."""
+        if not self._history:
+            return None
+        back = np.arange(-self._history, 0)[:, None]
+        unrolls = -(back // self._unroll)  # that lie between: 1 for those of the one before
+        newest = self.count[stream] - 1
+        number = newest - (newest - block) % self._blocks
+        kept = number - np.arange(unrolls.max())[:, None] > np.maximum(
+            0, self.count[stream] - self._blocks
+        )
+        follows = self._follows[stream, (block - np.arange(unrolls.max())[:, None]) % self._blocks]
+        known = np.logical_and.accumulate(kept & follows)[unrolls[:, 0] - 1]
+        rows = (block * self._unroll + back) % (self._blocks * self._unroll)
+        first = self.arrays["step_type"][stream, rows, env] == StepType.FIRST
+        observation = self.arrays["observation"][stream, rows, env]
+        return Past(jnp.asarray(observation), jnp.asarray(first & known))
+
     def _rows(
         self, stream: np.ndarray, block: np.ndarray, steps: np.ndarray, env: Any
     ) -> dict[str, np.ndarray]:
@@ -253,27 +262,3 @@ class SequenceReplay:
         rows = (block * self._unroll + steps) % (self._blocks * self._unroll)
         at = (stream, rows) if env is None else (stream, rows, env)
         return {name: array[at] for name, array in self.arrays.items()}
-
-
-def _steps(trajectory: Trajectory) -> dict[str, Any]:
-    """What is kept of the steps of an unroll."""
-    timestep = trajectory.timestep
-    kept = {
-        "observation": timestep.observation,
-        "step_type": timestep.step_type,
-        "reward": timestep.reward,
-        "discount": timestep.discount,
-        "action": trajectory.action,
-        "logits": trajectory.logits,
-        "value": trajectory.value,
-    }
-    if timestep.contribution is not None:
-        kept["contribution"] = timestep.contribution
-    return kept
-
-
-def _trajectory(steps: dict[str, np.ndarray], core: Any) -> Trajectory:
-    """The other way round: T transitions between T + 1 steps."""
-    arrays = {name: jnp.asarray(x) for name, x in steps.items()}
-    of_actions = {name: arrays.pop(name)[:-1] for name in ("action", "logits", "value")}
-    return Trajectory(timestep=TimeStep(**arrays, events={}), core=core, **of_actions)

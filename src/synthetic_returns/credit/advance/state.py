@@ -168,10 +168,13 @@ def train(
         left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1)
         u_loss = masked_mean(sure * jnp.square(left_by_c), valid)
 
-        # What b is going to explain can be foretold from here.
+        # What b is going to explain can be foretold from here. The error of a sum counts per term:
+        # else it, and not b, shapes the features that both share, and what it does to b comes back
+        # in all terms of the sum.
         b_to_come = _to_come(b)
         forecast = prediction.forecast[:-1]
-        forecast_loss = masked_mean(jnp.square(b_to_come - forecast), valid)
+        terms = jnp.maximum(jnp.mean(jnp.sum(valid, axis=0, dtype=jnp.float32)), 1)
+        forecast_loss = masked_mean(jnp.square((b_to_come - forecast) / terms), valid)
 
         mean = jnp.stack([c_mean, u_mean])
         total = b_loss + c_loss + u_loss + variance_loss + forecast_loss

@@ -54,8 +54,12 @@ class Paper(AuxiliaryMethod):
 
     def start(self, num_envs: int, feature_size: int, max_episode_steps: int) -> EpisodicMemory:
         """An empty memory, of environments that may be in the middle of their episodes."""
-        capacity = self.capacity or max_episode_steps
+        capacity = self.history(max_episode_steps)
         return EpisodicMemory.empty(num_envs, capacity, feature_size, whole=False)
+
+    def history(self, max_episode_steps: int) -> int:
+        """As many states as fit into the memory."""
+        return self.capacity or max_episode_steps
 
     def learn(
         self, model: StateAssociativeModel, memory: EpisodicMemory, states: AgentStates

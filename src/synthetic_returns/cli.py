@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from synthetic_returns.commands.catalog import COMMANDS
+from synthetic_returns.utils.compilation_cache import keep_compiled
 from synthetic_returns.utils.suggestions import unknown
 
 __all__ = ["COMMANDS", "main"]
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     name, *rest = arguments
     if name not in COMMANDS:
         fail(unknown("command", name, COMMANDS))
+    keep_compiled()
     command = importlib.import_module(f"synthetic_returns.commands.{name}")
     try:
         command.main(rest)

@@ -21,4 +21,8 @@ def test_a_public_name_has_an_example(name):
 @pytest.mark.parametrize("name", synthetic_returns.__all__)
 def test_a_public_name_is_in_the_reference_and_documented(name):
     assert f".{name}\n" in (ROOT / "docs" / "api.md").read_text() + "\n"
-    assert (getattr(synthetic_returns, name).__doc__ or "").strip()
+    try:
+        found = getattr(synthetic_returns, name)
+    except ImportError as error:
+        pytest.skip(str(error))  # of an extra
+    assert (found.__doc__ or "").strip()

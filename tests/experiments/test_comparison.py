@@ -152,12 +152,12 @@ def test_sentences_say_no_more_than_the_table():
 
 def test_what_cannot_be_trained_is_sorted_out_with_the_reason():
     wanted = dataclasses.replace(
-        methods_on(CHAIN, "none", "advance", "hca", "paper"), flags=("--agent", "r2d2")
+        methods_on(CHAIN, "none", "advance", "hca", "cocoa"), flags=("--agent", "r2d2")
     )
     found = plan([wanted], configuration)
     assert [arm.name for arm in found.experiments[0].arms] == ["none", "advance"]
-    assert [(m.task, m.method) for m in found.missing] == [("chain", "hca"), ("chain", "paper")]
-    assert "the agent 'r2d2' has a use for rewards only" in found.missing[0].reason
+    assert [(m.task, m.method) for m in found.missing] == [("chain", "hca"), ("chain", "cocoa")]
+    assert "a replay keeps rewards only" in found.missing[0].reason
     with pytest.raises(ValueError, match="none of the methods can be used on chain: the credit"):
         plan([dataclasses.replace(wanted, arms=wanted.arms[2:])], configuration)
 

@@ -83,7 +83,7 @@ def test_only_new_episodes_are_scored(log, monkeypatch):
     fit = Credit.fit
 
     def noted(self, episodes, *args, **keywords):
-        fitted.extend(len(e["rewards"]) for e in episodes)
+        fitted.extend(len(e) for e in episodes)
         return fit(self, episodes, *args, **keywords)
 
     monkeypatch.setattr(Credit, "fit", noted)

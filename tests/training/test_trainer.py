@@ -124,7 +124,7 @@ def test_a_step_size_of_zero_is_not_trained_with(tmp_path):
 
 def test_the_summary_is_an_interface(finished):
     summary = json.loads((finished.path / "summary.json").read_text())
-    measured = {name: summary.pop(name) for name in (*CLOCKS, "eval")}
+    measured = {name: summary.pop(name) for name in (*CLOCKS, "peak_memory_mb", "eval")}
     assert summary == {
         "task": "chain",
         "preset": "paper",
@@ -134,6 +134,7 @@ def test_the_summary_is_an_interface(finished):
         "env_steps": 160,
     }
     assert measured["steps_per_s"] == pytest.approx(160 / measured["wall_s"])
+    assert not measured["peak_memory_mb"] <= 0  # not a number where the system does not say
     evaluation = measured["eval"]
     assert evaluation["episodes"] == 6
     assert evaluation["return_low"] <= evaluation["return_mean"] <= evaluation["return_high"]

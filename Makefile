@@ -7,14 +7,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test test-slow lint types browser docs release-check clean
+.PHONY: setup demo test pytest test-slow lint types browser docs release-check clean
 
 setup: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/synthetic-returns demo
 
-test: lint types browser
+# Types are checked while the tests run: pyright uses one core only.
+test: lint browser
+	@$(MAKE) --no-print-directory --jobs 2 types pytest
+
+pytest: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.installed-dev

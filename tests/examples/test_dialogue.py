@@ -16,6 +16,7 @@ def example(monkeypatch):
     return importlib.import_module("dialogue")
 
 
+@pytest.mark.slow
 def test_learned_credit_is_closer_to_the_exact_one(example):
     found = example.compare(episodes=500, updates=600)
     assert found["learned"] > 0.8

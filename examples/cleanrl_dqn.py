@@ -9,13 +9,13 @@ finished file is left alone.
 """
 
 import argparse
-import csv
 import time
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import torch
+from curves import write_rows
 from stable_baselines3.common.buffers import ReplayBuffer
 from torch import nn
 
@@ -116,9 +116,4 @@ if __name__ == "__main__":
     path = args.out / f"cleanrl-catch-{args.runs}" / f"{arm}-seed{args.seed}.csv"
     if path.exists():
         raise SystemExit(f"{path} is finished; delete it to train again.")
-    curve = train(args)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, curve[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(curve)
+    write_rows(path, train(args))

@@ -36,21 +36,29 @@ class SteadyState(NamedTuple):
     largest: Any
 
 
-def steady_adam(learning_rate: float) -> optax.GradientTransformation:
+def steady_adam(learning_rate: float, *, weight_decay: float = 0.0) -> optax.GradientTransformation:
     """Adam, whose steps stay small where gradients have become small.
 
     Adam divides by the size of recent gradients: once there is nothing left to learn, it makes
     steps of noise as large as those that learned. Here, as in AMSGrad, the divisor is the largest
     that there was; but not in the first updates, whose gradients, of a model that knows nothing,
     would slow down all later ones.
+
+    Args:
+      learning_rate: the step size.
+      weight_decay: how much of it weights lose at each step, as in AdamW. It grows small together
+        with the steps: else it would forget where there is nothing left to learn.
     """
     inner = adam(learning_rate, b2=MEMORY)
+    decay = optax.add_decayed_weights(-learning_rate * weight_decay, mask=_weights)
 
     def init(params: Any) -> SteadyState:
         return SteadyState(inner.init(params), jax.tree.map(jnp.zeros_like, params))
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, SteadyState]:
         updates, adam_state = inner.update(updates, state.adam, params)
+        if weight_decay:
+            updates, _ = decay.update(updates, decay.init(params), params)
         moments: Any = adam_state
         count, nu = moments[0].count.astype(jnp.float32), moments[0].nu
         square = jax.tree.map(lambda x: x / (1 - jnp.power(MEMORY, count)), nu)
@@ -68,3 +76,12 @@ def steady_adam(learning_rate: float) -> optax.GradientTransformation:
         return updates, SteadyState(adam_state, largest)
 
     return optax.GradientTransformation(init, update)
+
+
+def _weights(model: Any) -> Any:
+    """Which arrays of a model are weights, and not biases or constants."""
+
+    def is_weight(path: tuple[Any, ...], _: Any) -> bool:
+        return getattr(path[-1], "name", None) == "weight"
+
+    return jax.tree_util.tree_map_with_path(is_weight, model)

@@ -39,13 +39,16 @@ class Prediction(eqx.Module):
 
 
 class AdvanceModel(eqx.Module):
-    """c and u on one encoder; b, the variance and the forecast share another.
+    """c and u, b, and the forecast have an encoder each.
 
-    So that c, fitting noise where the past has nothing to explain, leaves the others alone.
+    So that c, fitting noise where the past has nothing to explain, leaves the others alone; and so
+    that the forecast does not change b, whose sum it is to foretell: an error of b would come back
+    in all terms of that sum.
 
     Attributes:
       past: observation to features, for c and u.
-      current: observation to features, for all else.
+      current: observation to features, for b and the variance.
+      ahead: observation to features, for the forecast.
       actions: actions to features.
       c: destination to the contribution of a state, c(s) of the paper.
       u: source and action to what c leaves: causes that no state shows.
@@ -56,6 +59,7 @@ class AdvanceModel(eqx.Module):
 
     past: Encoder
     current: Encoder
+    ahead: Encoder
     actions: ActionFeatures
     c: Mlp
     u: Mlp
@@ -74,9 +78,12 @@ class AdvanceModel(eqx.Module):
           head_sizes: hidden units of c, u, b, the variance and the forecast.
           key: consumed here.
         """
-        past_key, current_key, c_key, u_key, b_key, v_key, f_key = jax.random.split(key, 7)
+        past_key, current_key, ahead_key, c_key, u_key, b_key, v_key, f_key = jax.random.split(
+            key, 8
+        )
         self.past, size = make_encoder(spec, encoder, key=past_key)
         self.current, _ = make_encoder(spec, encoder, key=current_key)
+        self.ahead, _ = make_encoder(spec, encoder, key=ahead_key)
         self.actions = ActionFeatures(spec)
         timed = size + clock_size(LONGEST)
         self.c = Mlp(size, head_sizes, key=c_key).silent()
@@ -100,7 +107,8 @@ class AdvanceModel(eqx.Module):
         """
         past, current = self.past(observation), self.current(observation)
         did = self.actions(action, past[:-1])
-        timed = jnp.concatenate([current, time_features(time, LONGEST)], axis=-1)
+        clock = time_features(time, LONGEST)
+        timed = jnp.concatenate([current, clock], axis=-1)
         doing = jnp.concatenate([timed[:-1], did], axis=-1)
         # What the variance learns is no reason to change the features.
         variance = jax.nn.softplus(self.variance(jax.lax.stop_gradient(timed[:-1])) + SOFTPLUS_ONE)
@@ -109,5 +117,5 @@ class AdvanceModel(eqx.Module):
             u=self.u(jnp.concatenate([past[:-1], did], axis=-1)),
             b=self.b(doing),
             variance=jnp.maximum(variance, LEAST_VARIANCE),
-            forecast=self.forecast(timed),
+            forecast=self.forecast(jnp.concatenate([self.ahead(observation), clock], axis=-1)),
         )

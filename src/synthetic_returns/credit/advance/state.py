@@ -1,16 +1,15 @@
 """What the method of advances has learned, and the two things that change it."""
 
 import functools
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from synthetic_returns.agents.optimizers import steady_adam
+from synthetic_returns.credit.advance.evidence import Evidence
 from synthetic_returns.credit.advance.model import AdvanceModel, Prediction
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.spec import EpisodeSpec
@@ -20,8 +19,6 @@ __all__ = ["AdvanceState", "examine", "train"]
 
 LEAST_SPREAD = 1e-3  # of the mean square of returns
 WEIGHT_DECAY = 1.0  # times the step size
-TIMES = 2048  # steps of an episode that are told apart
-WINDOW = 128  # episodes that say what is usual now; the policy changes
 
 
 class AdvanceState(eqx.Module):
@@ -32,16 +29,10 @@ class AdvanceState(eqx.Module):
       optimizer: Adam's state.
       variance: running variance of the return to come; its root is the model's unit of reward.
       mean: running means of c and u, which count as no contribution.
-      usual: by time step, the running means of the gains of the potentials, and of the outcomes
-        that these are compared with.
-      times: how many episodes lasted so long, at most ``WINDOW``.
-      evidence: for each potential, running means of gain * outcome and of gain squared, on
-        episodes before they were trained on; their ratio is the trust.
-      at_stake: for each, the mean square of the outcome over a share of all time.
+      evidence: what came of what would have been paid.
       at_end: the mean of what is left to be paid at the end of an episode.
       length: the mean number of transitions of an episode.
       updates: how many there were.
-      examined: how many batches of new episodes were compared with predictions.
       stride: how many steps of the task lie between two states that are trained on.
     """
 
@@ -49,14 +40,10 @@ class AdvanceState(eqx.Module):
     optimizer: optax.OptState
     variance: Float[Array, ""]
     mean: Float[Array, "2"]
-    usual: Float[Array, "6 steps"]
-    times: Float[Array, "steps"]
-    evidence: Float[Array, "3 2"]
-    at_stake: Float[Array, "3"]
+    evidence: Evidence
     at_end: Float[Array, ""]
     length: Float[Array, ""]
     updates: Int[Array, ""]
-    examined: Int[Array, ""]
     stride: int = eqx.field(static=True)
 
     @classmethod
@@ -73,14 +60,10 @@ class AdvanceState(eqx.Module):
             optimizer=_optimizer(learning_rate).init(eqx.filter(model, eqx.is_array)),
             variance=jnp.ones(()),
             mean=jnp.zeros(2),
-            usual=jnp.zeros((6, TIMES)),
-            times=jnp.zeros(TIMES),
-            evidence=jnp.zeros((3, 2)),
-            at_stake=jnp.zeros(3),
+            evidence=Evidence.init(claims=5),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
             updates=jnp.zeros((), jnp.int32),
-            examined=jnp.zeros((), jnp.int32),
             stride=spec.stride,
         )
 
@@ -95,10 +78,12 @@ class AdvanceState(eqx.Module):
 
         It is the slope of what came on what was paid, over single steps. Noise in a prediction
         adds to its gains and not to what comes, so that it lowers the trust, however much else is
-        unpredictable.
+        unpredictable. But it is too low where a cause happens once: among those who do not take
+        the key now are those who took it before. So for c and u, which are paid at the cause, the
+        slope on all that was paid so far counts if it is larger.
         """
-        gains = jnp.maximum(self.evidence[:, 1], 1e-12)
-        return jnp.clip(self.evidence[:, 0] / gains, 0, 1)
+        c, u, forecast, c_sum, u_sum = self.evidence.slopes
+        return jnp.stack([jnp.maximum(c, c_sum), jnp.maximum(u, u_sum), forecast])
 
     def gains(self, prediction: Prediction) -> Float[Array, "3 time batch"]:
         """What each transition adds to the potentials, in units of reward."""
@@ -168,13 +153,10 @@ def train(
         left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1)
         u_loss = masked_mean(sure * jnp.square(left_by_c), valid)
 
-        # What b is going to explain can be foretold from here. The error of a sum counts per term:
-        # else it, and not b, shapes the features that both share, and what it does to b comes back
-        # in all terms of the sum.
+        # What b is going to explain can be foretold from here.
         b_to_come = _to_come(b)
         forecast = prediction.forecast[:-1]
-        terms = jnp.maximum(jnp.mean(jnp.sum(valid, axis=0, dtype=jnp.float32)), 1)
-        forecast_loss = masked_mean(jnp.square((b_to_come - forecast) / terms), valid)
+        forecast_loss = masked_mean(jnp.square(b_to_come - forecast), valid)
 
         mean = jnp.stack([c_mean, u_mean])
         total = b_loss + c_loss + u_loss + variance_loss + forecast_loss
@@ -215,52 +197,23 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     reward = jnp.where(valid, episodes.reward, 0)
     left = jnp.where(valid, reward - state.scale * prediction.b, 0)
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
-    outcomes = jnp.stack([_to_come(x) - x for x in (left, left, reward)])
-    outcomes = jnp.where(goes_on[None], outcomes, 0)
-
-    # What is usual at a time says nothing about what was done.
-    time = np.minimum(np.arange(len(valid)), TIMES - 1)
-    by_time = functools.partial(jax.ops.segment_sum, segment_ids=time, num_segments=TIMES)
-    lasted = by_time(jnp.sum(goes_on, axis=1, dtype=jnp.float32))
-    times = jnp.minimum(state.times + lasted, WINDOW)
-    seen = jnp.concatenate([gains, outcomes])
-    mean = by_time(jnp.sum(seen, axis=2).T).T / jnp.maximum(lasted, 1)[None]
-    rate = jnp.minimum(lasted / jnp.maximum(times, 1), 1)[None]
-    usual = state.usual + rate * (mean - state.usual)
-    gains, outcomes = jnp.split(jnp.where(goes_on[None], seen - usual[:, time, None], 0), 2)
-
-    steps = jnp.maximum(jnp.sum(goes_on, dtype=jnp.float32), 1)
-    products = jnp.stack([gains * outcomes, jnp.square(gains)], axis=1)
-    found = jnp.sum(products, axis=(2, 3)) / steps
-    at_stake = jnp.sum(jnp.square(outcomes), axis=(1, 2)) / steps
-
-    # Before the first update neither the unit of reward nor the model means anything. After that,
-    # episodes count by how much there was to predict: those of a policy that makes no mistakes
-    # leave nothing, and say nothing against the model.
-    began = state.updates > 0
-    share = jnp.where(began, 2 / (state.examined + 2), 0)  # averages over a share of all time
-    usually = state.at_stake + share * (at_stake - state.at_stake)
-    news = jnp.where(began, jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1), 0)
-    evidence = tracked(state.evidence, found, state.examined)
-    evidence = state.evidence + news[:, None] * (evidence - state.evidence)
-    state = eqx.tree_at(
-        lambda s: (s.usual, s.times, s.evidence, s.at_stake, s.examined),
-        state,
-        (
-            usual,
-            times,
-            evidence,
-            usually,
-            state.examined + began.astype(jnp.int32),
-        ),
+    sums = jnp.cumsum(gains[:2], axis=1)
+    to_come, left_to_come = (_to_come(x) - x for x in (reward, left))
+    # Before the first update neither the unit of reward nor the model means anything.
+    evidence = state.evidence.with_episodes(
+        jnp.concatenate([gains, sums]),
+        jnp.stack([left_to_come, left_to_come, to_come, left_to_come, left_to_come]),
+        goes_on,
+        counts=state.updates > 0,
     )
+    state = eqx.tree_at(lambda s: s.evidence, state, evidence)
 
     # What an episode is paid at its end: the last reward, less what it was advanced.
     number = jnp.sum(episodes.length > 0, dtype=jnp.float32)
     advanced = jnp.sum(jnp.where(goes_on, jnp.sum(state.trusted(prediction), axis=0), 0))
     at_end = (jnp.sum(jnp.where(ends, reward, 0)) - advanced) / jnp.maximum(number, 1)
     length = jnp.sum(episodes.length).astype(jnp.float32) / jnp.maximum(number, 1)
-    rate = jnp.minimum(number / jnp.maximum(jnp.minimum(state.times[0], WINDOW), 1), 1)
+    rate = jnp.minimum(number / jnp.maximum(state.evidence.times[0], 1), 1)
     return eqx.tree_at(
         lambda s: (s.at_end, s.length),
         state,
@@ -272,23 +225,12 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
 
 
 def _optimizer(learning_rate: float) -> optax.GradientTransformation:
-    """Adam, with a decay of the weights behind c and u.
+    """Adam, with a decay of the weights.
 
-    They have one return to explain by many contributions, and would else learn by heart the returns
-    of the episodes that they are trained on.
+    One return is to be explained by many contributions, and noise by b: without it they would
+    learn by heart the episodes that they are trained on, and leave nothing to each other.
     """
-    decay = optax.add_decayed_weights(-learning_rate * WEIGHT_DECAY, mask=_weights_of_past)
-    return optax.chain(steady_adam(learning_rate), decay)
-
-
-def _weights_of_past(model: Any) -> Any:
-    """Which arrays of a model are weights behind c and u, and not biases or constants."""
-
-    def decays(path: tuple[Any, ...], _: Any) -> bool:
-        names = [getattr(key, "name", None) for key in path]
-        return names[0] in ("past", "c", "u") and names[-1] == "weight"
-
-    return jax.tree_util.tree_map_with_path(decays, model)
+    return steady_adam(learning_rate, weight_decay=WEIGHT_DECAY)
 
 
 def _sum_before(

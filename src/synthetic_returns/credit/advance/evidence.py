@@ -1,0 +1,97 @@
+"""What came of what was paid in advance: the evidence that the trust in a prediction rests on."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from synthetic_returns.utils.averages import tracked
+
+__all__ = ["Evidence"]
+
+TIMES = 2048  # steps of an episode that are told apart
+WINDOW = 128  # episodes that say what is usual now; the policy changes
+
+
+class Evidence(eqx.Module):
+    """Claims, each a number paid at a step, compared with what came after it.
+
+    Attributes:
+      usual: by time step, the running means of the claims, and then those of their outcomes.
+      times: how many episodes lasted so long, at most ``WINDOW``.
+      products: for each claim, running means of claim * outcome and of claim squared, on episodes
+        before they were trained on.
+      at_stake: for each, the mean square of the outcome over a share of all time.
+      examined: how many batches of new episodes were compared.
+    """
+
+    usual: Float[Array, "both steps"]
+    times: Float[Array, "steps"]
+    products: Float[Array, "claims 2"]
+    at_stake: Float[Array, "claims"]
+    examined: Int[Array, ""]
+
+    @classmethod
+    def init(cls, claims: int) -> "Evidence":
+        """None yet."""
+        return cls(
+            usual=jnp.zeros((2 * claims, TIMES)),
+            times=jnp.zeros(TIMES),
+            products=jnp.zeros((claims, 2)),
+            at_stake=jnp.zeros(claims),
+            examined=jnp.zeros((), jnp.int32),
+        )
+
+    @property
+    def slopes(self) -> Float[Array, "claims"]:
+        """Of the outcomes on the claims, in [0, 1]."""
+        return jnp.clip(self.products[:, 0] / jnp.maximum(self.products[:, 1], 1e-12), 0, 1)
+
+    def with_episodes(
+        self,
+        claims: Float[Array, "claims time batch"],
+        outcomes: Float[Array, "claims time batch"],
+        mask: Bool[Array, "time batch"],
+        counts: Bool[Array, ""],
+    ) -> "Evidence":
+        """Compares the claims about new episodes with what came of them.
+
+        Args:
+          claims: what would have been paid.
+          outcomes: what each is compared with.
+          mask: the steps that count.
+          counts: whether the claims mean anything yet.
+        """
+        both = jnp.where(mask[None], jnp.concatenate([claims, outcomes]), 0)
+
+        # What is usual at a time says nothing about what was done.
+        time = np.minimum(np.arange(len(mask)), TIMES - 1)
+        by_time = functools.partial(jax.ops.segment_sum, segment_ids=time, num_segments=TIMES)
+        lasted = by_time(jnp.sum(mask, axis=1, dtype=jnp.float32))
+        times = jnp.minimum(self.times + lasted, WINDOW)
+        mean = by_time(jnp.sum(both, axis=2).T).T / jnp.maximum(lasted, 1)[None]
+        rate = jnp.minimum(lasted / jnp.maximum(times, 1), 1)[None]
+        usual = self.usual + rate * (mean - self.usual)
+        claims, outcomes = jnp.split(jnp.where(mask[None], both - usual[:, time, None], 0), 2)
+
+        steps = jnp.maximum(jnp.sum(mask, dtype=jnp.float32), 1)
+        found = jnp.stack([claims * outcomes, jnp.square(claims)], axis=1)
+        found = jnp.sum(found, axis=(2, 3)) / steps
+        at_stake = jnp.sum(jnp.square(outcomes), axis=(1, 2)) / steps
+
+        # Episodes count by how much there was to predict: those of a policy that makes no mistakes
+        # leave nothing, and say nothing against the model.
+        share = jnp.where(counts, 2 / (self.examined + 2), 0)  # averages over a share of all time
+        usually = self.at_stake + share * (at_stake - self.at_stake)
+        news = jnp.where(counts, jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1), 0)
+        products = tracked(self.products, found, self.examined)
+        return Evidence(
+            usual=usual,
+            times=times,
+            products=self.products + news[:, None] * (products - self.products),
+            at_stake=usually,
+            examined=self.examined + counts.astype(jnp.int32),
+        )

@@ -61,8 +61,8 @@ def small_config(
     agent: str = "impala",
     **more: Any,
 ) -> Config:
-    """The paper's agent with an LSTM, but the fast preset for episodic credit."""
-    name, lstm_size = ("fast", 0) if credit == "episodic" else ("paper", 4)
+    """The paper's agent with an LSTM, but the preset of that name for episodic credit."""
+    name, lstm_size = ("episodic", 0) if credit == "episodic" else ("paper", 4)
     config = preset("chain", name, length=5, trigger=2, free_moves=3)
     config = with_agent(config.changed(credit=METHODS[credit]), agent)
     own = {"agent.lstm_size": lstm_size, "steps": 4 * UPDATE} | OF_AGENTS[agent]

@@ -196,4 +196,4 @@ def test_presets_mean_what_they_meant():
     assert preset("pong", "paper").optimizer == AdamSettings(
         learning_rate=3e-5, epsilon=3e-4, b1=0.9, b2=0.85
     )
-    assert preset("key-to-door-two-keys").credit == Episodic(horizon=85)
+    assert preset("key-to-door-two-keys", "episodic").credit == Episodic(horizon=85)

@@ -8,7 +8,7 @@ from synthetic_returns.training.trainer import train
 
 # The paper's own method learns on unrolls, in the agent's update; a shorter chain takes it a
 # minute.
-BUDGETS = {"fast": ({}, 40_000), "paper": ({"length": 9, "trigger": 3, "free_moves": 4}, 80_000)}
+BUDGETS = {"fast": ({}, 25_000), "paper": ({"length": 9, "trigger": 3, "free_moves": 4}, 80_000)}
 
 
 @pytest.mark.parametrize("credit", [True, False])

@@ -38,7 +38,7 @@ examples:
   synthetic-returns train catch-delayed        the fast preset, about a minute
   synthetic-returns train chain --preset paper --seeds 4
   synthetic-returns runs
-  synthetic-returns view runs/catch-delayed-fast-episodic-001 --open
+  synthetic-returns view runs/catch-delayed-fast-advance-001 --open
 """
 
 

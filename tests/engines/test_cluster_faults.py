@@ -46,7 +46,7 @@ def three_nodes(monkeypatch):
 
 def chain(actors):
     """The Chain as the fast preset learns it, for which 100,000 steps are enough."""
-    return preset("chain", "fast").changed(
+    return preset("chain", "episodic").changed(
         steps=150_000,
         engine=ClusterSettings(num_envs=32, unroll_length=10, actors=actors),
         reporting=ReportingSettings(log_every=5_000, eval_episodes=100, traces=0),

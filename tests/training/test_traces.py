@@ -81,7 +81,7 @@ def test_files_of_the_first_version_are_still_read(tmp_path):
 
 
 # The model is updated less often than by default: that takes most of the time.
-LEARNED = tiny("chain", "fast", {"credit.replay.updates_per_episode": 0.5})
+LEARNED = tiny("chain", "episodic", {"credit.replay.updates_per_episode": 0.5})
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_the_unit_of_an_explanation_is_that_of_the_environments_rewards(name):
 
 
 def test_a_prediction_of_several_rewards_says_so_and_is_shown_over_their_sum():
-    config = tiny("chain", "fast", {"credit.horizon": 3, "view.stride": 2})
+    config = tiny("chain", "episodic", {"credit.horizon": 3, "view.stride": 2})
     agent, credit = untrained(config)
     (recording,) = record(config.task, play(config.task, agent, credit, 1))
     one, six = line_charts(recording)

@@ -27,7 +27,8 @@ metrics.csv, TensorBoard events, checkpoints and, at the end, summary.json.
 tasks:    {", ".join(TASKS)};
           Atari, in the extra [atari]: {", ".join(ATARI_TASKS)}, and ale:Game for any game;
           gym:ID for any Gymnasium environment, such as gym:CartPole-v1
-presets:  fast (default: the episodic learner), paper (faithful to the paper)
+presets:  fast (default: the method of advances), paper (faithful to the paper), episodic (our
+          earlier method, where it was tuned)
 
   synthetic-returns train TASK --help     every setting, with its value in the preset
 """

@@ -198,7 +198,11 @@ TASKS = (
         random_return=2.857,
         optimal_return=20.0,
         events=_EVENTS,
-        presets={"fast": {"steps": 500_000}, "paper": {"steps": 1_000_000}},
+        presets={
+            "fast": {"steps": 500_000},
+            "episodic": {"steps": 500_000},
+            "paper": {"steps": 1_000_000},
+        },
     ),
     Task(
         name="catch-delayed",
@@ -209,8 +213,9 @@ TASKS = (
         events=_EVENTS,
         defaults={"delayed": True},
         presets={
+            "fast": {"steps": 300_000},
             # All reward arrives at the end, where it says nothing about the last action: beta 0.
-            "fast": {"steps": 600_000, "reward.beta": 0.0},
+            "episodic": {"steps": 600_000, "reward.beta": 0.0},
             "paper": {"steps": 5_000_000},
         },
     ),
@@ -222,6 +227,6 @@ TASKS = (
         optimal_return=20.0,
         events=_EVENTS,
         defaults={"delayed": True, "scoreboard": True},
-        presets={"fast": {"steps": 600_000}, "paper": {"steps": 5_000_000}},
+        presets={"fast": {"steps": 300_000}, "paper": {"steps": 5_000_000}},
     ),
 )

@@ -166,8 +166,9 @@ TASKS = (
         optimal_return=1.0,
         events={"success": "the outcome paid", "trigger": "the trigger was visited"},
         presets={
+            "fast": {"steps": 60_000},
             # Few of the first episodes are won, and all of them are short: learn more from each.
-            "fast": {"steps": 200_000, "credit.replay.updates_per_episode": 2.0},
+            "episodic": {"steps": 200_000, "credit.replay.updates_per_episode": 2.0},
             # The paper: a single layer of 128 units.
             "paper": {
                 "steps": 1_000_000,

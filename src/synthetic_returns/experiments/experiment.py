@@ -6,7 +6,17 @@ from pathlib import Path
 
 from synthetic_returns.training.job import Job
 
-__all__ = ["EPISODIC", "FULL", "NONE", "PAPER", "Arm", "Bar", "Experiment", "unique_jobs"]
+__all__ = [
+    "EPISODIC",
+    "FULL",
+    "NONE",
+    "PAPER",
+    "WITHOUT",
+    "Arm",
+    "Bar",
+    "Experiment",
+    "unique_jobs",
+]
 
 ROWS = 100  # of metrics in a run, whatever its budget
 
@@ -36,10 +46,11 @@ class Arm:
 
 # Arms have the names of their credit methods. Orange with synthetic returns and blue without, as in
 # the paper.
-EPISODIC = Arm("episodic", "with SR", "#e8710a")
+EPISODIC = Arm("episodic", "with SR", "#e8710a", preset="episodic")
 PAPER = Arm("paper", "with SR", "#e8710a", preset="paper")
 NONE = Arm("none", "without SR", "#1f77b4", ("--credit", "none"))
-FULL = (EPISODIC, NONE)
+WITHOUT = dataclasses.replace(NONE, preset=EPISODIC.preset)
+FULL = (EPISODIC, WITHOUT)
 
 
 @dataclasses.dataclass(frozen=True)

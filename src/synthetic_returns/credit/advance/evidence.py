@@ -13,6 +13,7 @@ from synthetic_returns.utils.averages import tracked
 __all__ = ["Evidence"]
 
 TIMES = 2048  # steps of an episode that are told apart
+SETTLED = 50  # batches of which the running means are made; the first ones may be anything
 WINDOW = 128  # episodes that say what is usual now; the policy changes
 
 
@@ -24,7 +25,8 @@ class Evidence(eqx.Module):
       times: how many episodes lasted so long, at most ``WINDOW``.
       products: for each claim, running means of claim * outcome and of claim squared, on episodes
         before they were trained on.
-      at_stake: for each, the mean square of the outcome over a share of all time.
+      at_stake: for each, the running mean square of the outcome.
+      most_at_stake: the largest that this ever was.
       examined: how many batches of new episodes were compared.
     """
 
@@ -32,6 +34,7 @@ class Evidence(eqx.Module):
     times: Float[Array, "steps"]
     products: Float[Array, "claims 2"]
     at_stake: Float[Array, "claims"]
+    most_at_stake: Float[Array, "claims"]
     examined: Int[Array, ""]
 
     @classmethod
@@ -42,6 +45,7 @@ class Evidence(eqx.Module):
             times=jnp.zeros(TIMES),
             products=jnp.zeros((claims, 2)),
             at_stake=jnp.zeros(claims),
+            most_at_stake=jnp.zeros(claims),
             examined=jnp.zeros((), jnp.int32),
         )
 
@@ -84,14 +88,16 @@ class Evidence(eqx.Module):
 
         # Episodes count by how much there was to predict: those of a policy that makes no mistakes
         # leave nothing, and say nothing against the model.
-        share = jnp.where(counts, 2 / (self.examined + 2), 0)  # averages over a share of all time
-        usually = self.at_stake + share * (at_stake - self.at_stake)
-        news = jnp.where(counts, jnp.minimum(at_stake / jnp.maximum(usually, 1e-12), 1), 0)
+        usually = tracked(self.at_stake, at_stake, self.examined)
+        settled = self.examined >= SETTLED
+        most = jnp.where(settled, jnp.maximum(self.most_at_stake, usually), usually)
+        news = jnp.where(counts, jnp.minimum(at_stake / jnp.maximum(most, 1e-12), 1), 0)
         products = tracked(self.products, found, self.examined)
         return Evidence(
             usual=usual,
             times=times,
             products=self.products + news[:, None] * (products - self.products),
-            at_stake=usually,
+            at_stake=jnp.where(counts, usually, self.at_stake),
+            most_at_stake=jnp.where(counts, most, self.most_at_stake),
             examined=self.examined + counts.astype(jnp.int32),
         )

@@ -31,7 +31,10 @@ REMOVED = {
 
 ARMS = (
     dataclasses.replace(EPISODIC, label="everything"),
-    *(Arm(name, label, "#7a7a7a", flags) for name, (label, flags) in REMOVED.items()),
+    *(
+        Arm(name, label, "#7a7a7a", flags, EPISODIC.preset)
+        for name, (label, flags) in REMOVED.items()
+    ),
 )
 
 EXPERIMENTS = tuple(

@@ -10,7 +10,7 @@ from synthetic_returns.experiments.experiment import Experiment
 __all__ = ["NAME", "TASKS", "arena"]
 
 NAME = "arena"
-PRESET, TUNED = "fast", "episodic"  # the agent of all, and the method that its settings are for
+PRESET, TUNED = "fast", "advance"  # the agent of all, and the method that its settings are for
 SEEDS = 5
 QUICK_METHODS = ("none", "oracle", "advance")
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from synthetic_returns.experiments.experiment import EPISODIC, NONE, Bar, Experiment
+from synthetic_returns.experiments.experiment import EPISODIC, WITHOUT, Bar, Experiment
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.figures.traces import draw_traces
@@ -38,7 +38,7 @@ def _delayed(runs: int, steps: int, solved: float, quick_steps: int | None = Non
         solved=solved,
         credited="catch",
         # The paper: without synthetic returns, a discount close to one is best here.
-        arms=(EPISODIC, NONE.with_flags("--agent.discount", "0.99")),
+        arms=(EPISODIC, WITHOUT.with_flags("--agent.discount", "0.99")),
         bars=(Bar("episodic", "eval_success", at_least=solved),),
     )
 

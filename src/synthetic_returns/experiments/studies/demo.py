@@ -3,9 +3,11 @@
 import dataclasses
 from pathlib import Path
 
+from synthetic_returns.experiments.experiment import NONE
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.figures.traces import draw_traces
+from synthetic_returns.experiments.method_arms import ADVANCE
 from synthetic_returns.experiments.outcome import Outcome, Outcomes
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.study import Results, Study
@@ -13,12 +15,13 @@ from synthetic_returns.training.runs import default_run_path
 
 __all__ = ["DEMO", "STUDY", "credited_run", "demo_folder"]
 
-ARMS = tuple(
-    dataclasses.replace(arm, label="without" if arm.name == "none" else "with synthetic returns")
-    for arm in CATCH_DELAYED_20.arms
+ARMS = (
+    dataclasses.replace(ADVANCE, label="with synthetic returns"),
+    # The paper: without synthetic returns, a discount close to one is best here.
+    dataclasses.replace(NONE, label="without").with_flags("--agent.discount", "0.99"),
 )
 DEMO = dataclasses.replace(
-    CATCH_DELAYED_20, name="demo", steps=400_000, seeds=1, bars=(), arms=ARMS
+    CATCH_DELAYED_20, name="demo", steps=160_000, seeds=1, bars=(), arms=ARMS
 )
 FIGURE = "demo.png"
 

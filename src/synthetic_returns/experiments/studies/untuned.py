@@ -44,24 +44,24 @@ def _untuned(
 
 
 MAIN = (
-    _untuned("chain", "Chain", "chain", 100_000, "trigger", solved=0.98, quick_steps=60_000),
+    _untuned("chain", "Chain", "chain", 60_000, "trigger", solved=0.98, quick_steps=40_000),
     _untuned(
         "catch-20",
         "Delayed Catch, 20 balls",
         "catch-delayed",
-        600_000,
+        300_000,
         "catch",
         solved=0.98,
-        quick_steps=400_000,
+        quick_steps=200_000,
     ),
     _untuned(
         "key-to-door",
         "Key-to-Door",
         "key-to-door",
-        800_000,
+        400_000,
         "key",
         solved=0.98,
-        quick_steps=500_000,
+        quick_steps=300_000,
     ),
 )
 LADDER = (
@@ -69,7 +69,7 @@ LADDER = (
         "catch-10",
         "Delayed Catch, 10 balls",
         "catch-delayed",
-        400_000,
+        200_000,
         "catch",
         "--task.runs",
         "10",
@@ -79,20 +79,20 @@ LADDER = (
         "catch-40",
         "Delayed Catch, 40 balls",
         "catch-delayed",
-        1_000_000,
+        600_000,
         "catch",
         "--task.runs",
         "40",
         solved=0.98,
     ),
     _untuned(
-        "no-reward", "The door pays nothing", "key-to-door-no-reward", 800_000, "key", solved=0.98
+        "no-reward", "The door pays nothing", "key-to-door-no-reward", 400_000, "key", solved=0.98
     ),
     _untuned(
         "key-to-door-250",
         "250 distracting steps",
         "key-to-door",
-        2_000_000,
+        1_500_000,
         "key",
         "--task.distractor-steps",
         "250",
@@ -114,15 +114,15 @@ LADDER = (
         "umbrella-100",
         "Umbrella, 100 steps",
         "umbrella",
-        2_000_000,
+        1_000_000,
         "umbrella",
         "--task.length",
         "100",
     ),
     _untuned("dense", "Dense contributions", "dense", 500_000, "success"),
-    _untuned("two-sites", "Two sites", "key-to-door-two-sites", 1_000_000, "success"),
-    _untuned("hidden", "Hidden cause", "key-to-door-hidden", 800_000, "key"),
-    _untuned("scoreboard", "Scoreboard", "catch-scoreboard", 600_000, "catch"),
+    _untuned("two-sites", "Two sites", "key-to-door-two-sites", 600_000, "success"),
+    _untuned("hidden", "Hidden cause", "key-to-door-hidden", 600_000, "key"),
+    _untuned("scoreboard", "Scoreboard", "catch-scoreboard", 300_000, "catch"),
     _untuned("balance", "Variable length", "balance", 500_000, "success"),
 )
 

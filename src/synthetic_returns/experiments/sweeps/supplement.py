@@ -1,4 +1,4 @@
-"""The ranges of the paper's supplement, and our own for the ``fast`` presets."""
+"""The ranges of the paper's supplement, and our own for the other presets."""
 
 __all__ = ["default_ranges"]
 

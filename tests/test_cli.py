@@ -59,7 +59,7 @@ def test_every_setting_is_a_flag_with_help(capsys):
     names = dotted(preset("chain")).keys() - {"task_name", "preset"}
     for name in (*names, *CHOICES):
         assert f"--{name.replace('_', '-')} " in manual.replace(",", " "), name
-    assert "--preset fast|paper" in manual.replace("\n", " ")
+    assert "--preset fast|episodic|paper" in manual.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

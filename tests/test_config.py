@@ -12,6 +12,7 @@ from synthetic_returns.agents.settings import AGENTS
 from synthetic_returns.config import CHOICES, Config
 from synthetic_returns.credit import registry
 from synthetic_returns.credit.data.replay import Replay
+from synthetic_returns.credit.advance.method import Advance
 from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS
@@ -28,13 +29,22 @@ def impala(task: str) -> ImpalaSettings:
 
 
 def test_what_a_task_changes_are_presets_that_there_are():
-    assert all({"fast", "paper"} == presets.keys() for presets in PRESETS.values())
+    assert all({"fast", "paper"} <= presets.keys() for presets in PRESETS.values())
     for task in (*TASKS.values(), *ATARI_TASKS.values()):
-        assert presets_of(task).keys() == {"fast", "paper"} >= task.presets.keys() - AGENTS.keys()
+        tuned = {"episodic"} & task.presets.keys()
+        assert presets_of(task).keys() == {"fast", "paper"} | tuned
+        assert presets_of(task).keys() >= task.presets.keys() - AGENTS.keys()
     # A task's own setting wins, and the others are those of its kind.
-    key, catch, chain = (impala(name) for name in ("key-to-door", "catch", "chain"))
-    assert key.entropy_cost == 0.03
-    assert catch.entropy_cost == chain.entropy_cost == 0.01
+    keys, catch, chain = (impala(name) for name in ("key-to-door-two-keys", "catch", "chain"))
+    assert keys.entropy_cost == 0.3
+    assert catch.entropy_cost == chain.entropy_cost == 0.06
+
+
+def test_no_task_sets_anything_of_the_default_method():
+    for task in TASKS.values():
+        config = preset(task.name)
+        assert config.credit == Advance()
+        assert (config.reward.alpha, config.reward.beta, config.reward.last_reward) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(("task", "name"), ALL)
@@ -104,7 +114,7 @@ def test_a_whole_group_is_changed_before_single_settings_of_it():
         ("agent.discont", "there is no setting 'agent.discont'; did you mean 'agent.discount'"),
         ("agent.torso.size", "did you mean 'agent.torso.sizes'"),
         ("discount", "did you mean 'agent.discount'"),
-        ("steps.more", "steps is 200000, which has no settings of its own"),
+        ("steps.more", "steps is 60000, which has no settings of its own"),
         ("engine.max_lag", "there is no setting 'engine.max_lag'"),
     ],
 )
@@ -114,7 +124,7 @@ def test_an_unknown_setting_cannot_be_changed(name, message):
 
 
 def test_what_one_group_cannot_know_is_checked_by_all():
-    with pytest.raises(ValueError, match=r"updates_per_call is 2 .*'episodic'.*set it to 1"):
+    with pytest.raises(ValueError, match=r"updates_per_call is 2 .*'advance'.*set it to 1"):
         preset("chain").changed({"engine.updates_per_call": 2})
     assert preset("chain", "paper").changed({"engine.updates_per_call": 2})
 
@@ -181,7 +191,7 @@ def test_a_method_from_elsewhere_survives_json(monkeypatch):
 
 def test_presets_mean_what_they_meant():
     """A few numbers of 0.1, each of another group."""
-    chain, paper = preset("chain"), preset("chain", "paper")
+    chain, paper = preset("chain", "episodic"), preset("chain", "paper")
     assert chain.optimizer == AdamSettings(learning_rate=1e-3, anneal=True, epsilon=1e-8)
     assert chain.credit == Episodic(replay=Replay(updates_per_episode=2.0))
     assert (chain.agent.torso.sizes, chain.agent.lstm_size, chain.agent.clock) == ((128, 128), 0, 1)

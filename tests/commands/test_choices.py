@@ -26,7 +26,7 @@ from synthetic_returns.utils.settings import setting_names
         ("--engine cluster --engine.queue-size 2", "'cluster'; it belongs to 'local'"),
         ("--engine=cluster --engine.updates_per_call=2", "'cluster'; it belongs to 'fused'"),
         ("--credit paper --credit.horizon 3", "method 'paper'; it belongs to 'episodic'"),
-        ("--credit.cost 1", "method 'episodic'; it belongs to 'paper'"),
+        ("--credit.cost 1", "method 'advance'; it belongs to 'paper'"),
         (
             "--credit none --credit.replay.slots 8",
             "'none'; it belongs to 'advance' and 'episodic' .*",
@@ -68,7 +68,8 @@ def test_a_method_of_0_1_is_answered_with_its_new_name():
 
 
 def test_every_new_name_exists():
-    configs = [preset("chain"), preset("chain", "paper"), preset("pong", "paper")]
+    configs = [preset("chain", name) for name in ("fast", "episodic", "paper")]
+    configs.append(preset("pong", "paper"))
     configs.append(preset("chain").changed(engine=ClusterSettings()))
     known = {"credit"}
     for config in configs:

@@ -24,6 +24,12 @@ def test_fewer_than_15_lines_change():
     assert 0 < sum(line.endswith("# SR") for line in lines) < 15
 
 
+def test_it_runs(example):
+    with jax.numpy_dtype_promotion("standard"):  # a user's agent need not be strict
+        assert 0 <= example.train(use_sr=True, steps=5_000) <= 1
+
+
+@pytest.mark.slow
 def test_solves_the_chain_only_with_synthetic_returns(example):
     with jax.numpy_dtype_promotion("standard"):  # a user's agent need not be strict
         assert example.train(use_sr=True, steps=200_000) > 0.9

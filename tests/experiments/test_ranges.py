@@ -20,7 +20,7 @@ from synthetic_returns.presets import preset
 
 @pytest.fixture(scope="module")
 def chain():
-    return preset("chain", "fast")
+    return preset("chain", "episodic")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_drawn_values_become_flags_that_training_understands(chain):
         "optimizer": "rmsprop",
     }
     flags = to_flags(values, chain)
-    config = configuration(["chain", *flags])
+    config = configuration(["chain", "--preset", "episodic", *flags])
     assert config.optimizer.learning_rate == 0.25
     assert config.agent.torso.sizes == (64, 32)
     assert config.task.trigger == 5

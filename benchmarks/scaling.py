@@ -35,8 +35,8 @@ MODELLED = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 BYTES = (
     ("chain", "paper"),
     ("catch-delayed", "paper"),
-    ("catch-delayed", "fast"),
-    ("key-to-door", "fast"),
+    ("catch-delayed", "episodic"),
+    ("key-to-door", "episodic"),
     ("skiing", "paper"),
     ("skiing", "fast"),
 )
@@ -137,7 +137,7 @@ def write_bytes(path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", default="catch-delayed")
-    parser.add_argument("--preset", default="fast")
+    parser.add_argument("--preset", default="episodic")
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--actors", type=int, nargs="*", default=MEASURED)
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -11,8 +11,8 @@ from synthetic_returns.agents.optimizer_settings import AdamSettings
 from synthetic_returns.agents.settings import AGENTS
 from synthetic_returns.config import CHOICES, Config
 from synthetic_returns.credit import registry
-from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.advance.method import Advance
+from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS

@@ -63,6 +63,7 @@ def test_a_value_learner_learns(load):
         assert example.train(use_sr=False, steps=200_000) < 0.5
 
 
+@pytest.mark.slow
 def test_one_line_changes_the_single_file_agent(load):
     torch = pytest.importorskip(
         "torch", reason="needs the extra: pip install 'synthetic-returns[sb3]'"

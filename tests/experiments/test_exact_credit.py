@@ -74,7 +74,7 @@ def test_quality_knows_bias_from_variance():
     assert paid.correlation == pytest.approx(1)
 
 
-@pytest.mark.parametrize("objects", ["reward", "features"])
+@pytest.mark.parametrize("objects", ["reward", pytest.param("features", marks=pytest.mark.slow)])
 def test_cocoa_finds_the_exact_advantages(objects):
     """Observations are codes of the states, so that the model can be exact."""
     env = LinearKeyToDoor(apple=0.5)

@@ -6,8 +6,8 @@ from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.presets import preset
 from synthetic_returns.training.trainer import train
 
-# A shorter chain than the preset's: the paper's own method learns on unrolls, in the agent's update,
-# and would take minutes.
+# A shorter chain than the preset's: the paper's own method, which learns on unrolls in the agent's
+# update, would take minutes.
 SHORT = {"length": 9, "trigger": 3, "free_moves": 4}
 BUDGETS = {"fast": (SHORT, 12_000), "paper": (SHORT, 80_000)}
 

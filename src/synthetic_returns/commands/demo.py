@@ -11,7 +11,8 @@ import tyro
 class Arguments:
     """Trains delayed Catch with and without synthetic returns, side by side, and draws both.
 
-    This takes about two minutes on two cores. An interrupted demo continues when it is started again.
+    This takes about two minutes on two cores. An interrupted demo continues when it is started
+    again.
     """
 
     root: Path = Path("runs")

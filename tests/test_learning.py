@@ -1,5 +1,7 @@
 """Learning: with synthetic returns the Chain is solved, without them it is not."""
 
+from typing import Any
+
 import pytest
 
 from synthetic_returns.credit.none import NoCredit
@@ -8,7 +10,7 @@ from synthetic_returns.training.trainer import train
 
 # A shorter chain than the preset's: the paper's own method, which learns on unrolls in the agent's
 # update, would take minutes.
-SHORT = {"length": 9, "trigger": 3, "free_moves": 4}
+SHORT: dict[str, Any] = {"length": 9, "trigger": 3, "free_moves": 4}
 BUDGETS = {"fast": (SHORT, 12_000), "paper": (SHORT, 80_000)}
 
 

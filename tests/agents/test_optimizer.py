@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.agents.optimizer_settings import AdamSettings, RMSPropSettings
-from synthetic_returns.agents.optimizers import adam, steady_adam
+from synthetic_returns.agents.optimizers import UNSETTLED, adam, steady_adam
 from synthetic_returns.presets import preset
 
 PAPER = preset("chain", "paper")
@@ -101,3 +102,24 @@ def test_steady_adam_forgets_the_gradients_of_the_beginning():
 
 def test_steady_adam_is_adam_while_gradients_are_alike():
     np.testing.assert_allclose(steps_of(steady_adam(1.0), [0.1] * 3), -np.ones(3), rtol=1e-4)
+
+
+def test_weights_decay_only_as_far_as_steps_are_made():
+    """Where gradients have become small nothing is relearned, and nothing may be forgotten."""
+    optimizer = steady_adam(1e-3, weight_decay=1.0)
+    layer = jax.tree.map(jnp.ones_like, eqx.nn.Linear(1, 1, key=jax.random.key(0)))
+    update = jax.jit(optimizer.update)
+
+    def last_step(size: float, updates: int, state: Any) -> tuple[Any, Any]:
+        grads = jax.tree.map(lambda x: jnp.full_like(x, size), layer)
+        step: Any = None
+        for _ in range(updates):
+            step, state = update(grads, state, layer)
+        return step, state
+
+    large, state = last_step(1.0, UNSETTLED + 10, optimizer.init(layer))
+    small, _ = last_step(1e-4, 4_000, state)
+    # An Adam step of 1e-3 and as much decay; the bias has none.
+    assert float(large.weight[0, 0]) == pytest.approx(-2e-3, rel=0.05)
+    assert float(large.bias[0]) == pytest.approx(-1e-3, rel=0.05)
+    assert abs(float(small.weight[0, 0])) < 0.4 * abs(float(large.weight[0, 0]))

@@ -148,6 +148,20 @@ def test_a_cause_that_happens_once_is_trusted_in_full():
     assert float(state.trust[0]) > 0.8
 
 
+def test_a_policy_without_mistakes_does_not_wear_the_trust_out():
+    """Where next to nothing is at stake, claims that do not come true say next to nothing."""
+    rng = np.random.default_rng(0)
+    mask, true = jnp.ones((STEPS, 8), bool), jnp.asarray(True)
+    add = eqx.filter_jit(Evidence.with_episodes)
+    evidence = Evidence.init(claims=1)
+    for quiet in (False, True):
+        for _ in range(200):
+            claims = rng.normal(size=(1, STEPS, 8)).astype(np.float32)
+            outcomes = 0.1 * rng.normal(size=claims.shape).astype(np.float32) if quiet else claims
+            evidence = add(evidence, jnp.asarray(claims), jnp.asarray(outcomes), mask, true)
+    assert float(evidence.slopes[0]) > 0.8
+
+
 def test_what_is_left_for_the_end_is_paid_in_equal_parts():
     state = make_driver().state
     state = eqx.tree_at(lambda s: (s.at_end, s.length), state, (jnp.float32(6.0), jnp.float32(3.0)))

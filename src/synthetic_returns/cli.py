@@ -35,7 +35,7 @@ commands:
   SYNTHETIC_RETURNS_TRACEBACK=1         in the environment: tracebacks of errors
 
 examples:
-  synthetic-returns train catch-delayed        the fast preset, about two minutes
+  synthetic-returns train catch-delayed       the fast preset, about two minutes
   synthetic-returns train chain --preset paper --seeds 4
   synthetic-returns runs
   synthetic-returns view runs/catch-delayed-fast-advance-001 --open

@@ -10,7 +10,13 @@ import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.agents.optimizer_settings import AdamSettings, RMSPropSettings
-from synthetic_returns.agents.optimizers import UNSETTLED, adam, steady_adam
+from synthetic_returns.agents.optimizers import (
+    GETTING_TO_KNOW,
+    UNSETTLED,
+    adam,
+    clip_unusual,
+    steady_adam,
+)
 from synthetic_returns.presets import preset
 
 PAPER = preset("chain", "paper")
@@ -123,3 +129,31 @@ def test_weights_decay_only_as_far_as_steps_are_made():
     assert float(large.weight[0, 0]) == pytest.approx(-2e-3, rel=0.05)
     assert float(large.bias[0]) == pytest.approx(-1e-3, rel=0.05)
     assert abs(float(small.weight[0, 0])) < 0.4 * abs(float(large.weight[0, 0]))
+
+
+def clipped(sizes: Any) -> list[float]:
+    """What is left of gradients of these sizes."""
+    clip = clip_unusual(3.0)
+    update = jax.jit(clip.update)
+    state: Any = clip.init({"x": jnp.zeros(4)})
+    left = []
+    for size in sizes:
+        gradient, state = update({"x": jnp.full(4, size)}, state)
+        left.append(float(gradient["x"][0]))
+    return left
+
+
+def test_a_gradient_that_is_unusual_is_cut():
+    """At most three times the usual size counts."""
+    *_, outlier, after = clipped([0.1] * GETTING_TO_KNOW + [2.0, 0.1])
+    assert outlier == pytest.approx(0.3, rel=1e-3)
+    assert after == pytest.approx(0.1)
+
+
+def test_nothing_is_unusual_at_first_or_when_gradients_grow():
+    """A model that is silent at first has no gradients at all below its heads."""
+    silent = clipped([0.0] * 5 + [1.0] * 5)
+    np.testing.assert_allclose(silent[5:], 1.0)
+    late = clipped([0.0] * 2 * GETTING_TO_KNOW + [1.0] * 200)
+    assert late[-1] == pytest.approx(1.0)
+    assert sum(late) > 100

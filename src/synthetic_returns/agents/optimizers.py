@@ -1,4 +1,4 @@
-"""Adam for programs that let JAX refuse to mix dtypes, and one that does not drift."""
+"""Adam for programs that let JAX refuse to mix dtypes, one that does not drift, and a clipping."""
 
 from typing import Any, NamedTuple
 
@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import optax
 
-__all__ = ["SteadyState", "adam", "steady_adam"]
+__all__ = ["SteadyState", "UsualState", "adam", "clip_unusual", "steady_adam"]
 
 MEMORY = 0.999  # decay of Adam's mean square
 UNSETTLED = 1_000  # updates, the length of that memory, whose gradients are those of a beginner
+GETTING_TO_KNOW = 100  # updates before any size of a gradient is called unusual
 
 
 def adam(
@@ -85,3 +86,44 @@ def _weights(model: Any) -> Any:
         return getattr(path[-1], "name", None) == "weight"
 
     return jax.tree_util.tree_map_with_path(is_weight, model)
+
+
+class UsualState(NamedTuple):
+    """How large gradients are usually."""
+
+    square: Any
+    count: jax.Array
+
+
+def clip_unusual(times: float) -> optax.GradientTransformation:
+    """Cuts the gradients of an array that are many times as large as usual.
+
+    Adam divides by the usual size, so that one such gradient would go on to move the weights for
+    many updates, as far as to where the units of a layer are silent for good.
+
+    Args:
+      times: the largest norm that passes whole, as a multiple of the usual one: the root of the
+        mean square so far.
+    """
+
+    def init(params: Any) -> UsualState:
+        return UsualState(jax.tree.map(lambda _: jnp.zeros(()), params), jnp.zeros((), jnp.int32))
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, UsualState]:
+        del params
+        known = state.count >= GETTING_TO_KNOW
+        rate = jnp.maximum(1 - MEMORY, 1 / (state.count + 1))
+
+        def clipped(x: jax.Array, square: jax.Array) -> jax.Array:
+            most = times * jnp.sqrt(square)
+            norm = jnp.sqrt(jnp.sum(jnp.square(x)))
+            return jnp.where(known, x * jnp.minimum(1, most / jnp.maximum(norm, 1e-30)), x)
+
+        # Of what was cut, too: rewards that begin late are unusual only at first.
+        square = jax.tree.map(
+            lambda old, x: old + rate * (jnp.sum(jnp.square(x)) - old), state.square, updates
+        )
+        updates = jax.tree.map(clipped, updates, state.square)
+        return updates, UsualState(square, state.count + 1)
+
+    return optax.GradientTransformation(init, update)

@@ -40,14 +40,14 @@ class Advance(CreditMethod):
     conserves: ClassVar[bool] = True
 
     replay: Replay = dataclasses.field(
-        default=Replay(updates_per_episode=2.0, warmup=16, same_age=True)
+        default=Replay(updates_per_episode=1.0, warmup=16, same_age=True)
     )
     """The episodes that it learns from."""
-    encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
+    encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(64, 64)))
     """From observations to features."""
     head_sizes: tuple[int, ...] = (64,)
     """Hidden units of what is predicted from the features."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     """Step size of Adam."""
 
     def init(self, spec: EpisodeSpec, key: Key) -> AdvanceState:

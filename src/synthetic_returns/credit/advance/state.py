@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
-from synthetic_returns.agents.optimizers import steady_adam
+from synthetic_returns.agents.optimizers import clip_unusual, steady_adam
 from synthetic_returns.credit.advance.evidence import Evidence
 from synthetic_returns.credit.advance.model import AdvanceModel, Prediction
 from synthetic_returns.credit.data.episode import EpisodeBatch
@@ -19,6 +19,7 @@ __all__ = ["AdvanceState", "examine", "train"]
 
 LEAST_SPREAD = 1e-3  # of the mean square of returns
 WEIGHT_DECAY = 1.0  # times the step size
+UNUSUAL = 3.0  # times the usual norm of a gradient: no more of it counts
 
 
 class AdvanceState(eqx.Module):
@@ -225,12 +226,15 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
 
 
 def _optimizer(learning_rate: float) -> optax.GradientTransformation:
-    """Adam, with a decay of the weights.
+    """Adam, with a decay of the weights, and without the batches that are like no other.
 
     One return is to be explained by many contributions, and noise by b: without it they would
-    learn by heart the episodes that they are trained on, and leave nothing to each other.
+    learn by heart the episodes that they are trained on, and leave nothing to each other. And a
+    single gradient of 20 times the usual size has silenced all of c for hundreds of updates.
     """
-    return steady_adam(learning_rate, weight_decay=WEIGHT_DECAY)
+    return optax.chain(
+        clip_unusual(UNUSUAL), steady_adam(learning_rate, weight_decay=WEIGHT_DECAY)
+    )
 
 
 def _sum_before(

@@ -19,9 +19,10 @@ def server(tmp_path):
         server.shutdown()
 
 
-def ask(server, method: str, path: str) -> tuple[int, bytes]:
+def ask(server, method: str, path: str, host: str = "localhost") -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
-    connection.putrequest(method, path, skip_accept_encoding=True)
+    connection.putrequest(method, path, skip_accept_encoding=True, skip_host=True)
+    connection.putheader("Host", host)
     connection.endheaders()
     answer = connection.getresponse()
     found = answer.status, answer.read()
@@ -51,3 +52,15 @@ def test_nothing_can_be_sent(server, method):
 
 def test_only_this_machine_can_ask(server):
     assert server.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("host", ["localhost:9000", "127.0.0.1", "[::1]:8000", "LOCALHOST"])
+def test_this_machine_goes_by_its_names_and_by_any_port(server, host):
+    assert ask(server, "GET", "/", host)[0] == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:80", "", "[::1", "@"])
+def test_a_page_that_takes_its_own_name_for_this_machine_is_refused(server, host):
+    status, body = ask(server, "GET", "/", host)
+    assert status == 403
+    assert b"the page" not in body

@@ -2,10 +2,13 @@
 
 import contextlib
 import http.server
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["page_server"]
+
+NAMES = ("localhost", "127.0.0.1", "::1")  # of this machine; ports may be forwarded
 
 
 @contextlib.contextmanager
@@ -19,6 +22,9 @@ def page_server(page: Path, port: int = 0) -> Iterator[http.server.ThreadingHTTP
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if not _asks_for_this_machine(self.headers.get("Host", "")):
+                self.send_error(403)
+                return
             if self.path != "/":
                 self.send_error(404)
                 return
@@ -34,3 +40,15 @@ def page_server(page: Path, port: int = 0) -> Iterator[http.server.ThreadingHTTP
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
         yield server
+
+
+def _asks_for_this_machine(host: str) -> bool:
+    """Whether a request names this machine.
+
+    A page from elsewhere can let its own name point to this machine, and its scripts could then
+    read what is served here; they cannot choose the name that their browser sends.
+    """
+    try:
+        return urllib.parse.urlsplit(f"//{host}").hostname in NAMES
+    except ValueError:
+        return False

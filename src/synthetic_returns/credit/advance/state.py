@@ -232,9 +232,7 @@ def _optimizer(learning_rate: float) -> optax.GradientTransformation:
     learn by heart the episodes that they are trained on, and leave nothing to each other. And a
     single gradient of 20 times the usual size has silenced all of c for hundreds of updates.
     """
-    return optax.chain(
-        clip_unusual(UNUSUAL), steady_adam(learning_rate, weight_decay=WEIGHT_DECAY)
-    )
+    return optax.chain(clip_unusual(UNUSUAL), steady_adam(learning_rate, weight_decay=WEIGHT_DECAY))
 
 
 def _sum_before(

@@ -13,7 +13,7 @@ from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.method_arms import ADVANCE, ORACLE
 from synthetic_returns.experiments.study import Results, Study
 
-__all__ = ["LADDER", "MAIN", "STUDIES"]
+__all__ = ["CATCH_20", "KEY_TO_DOOR", "LADDER", "MAIN", "STUDIES"]
 
 ARMS = (ADVANCE, ORACLE, NONE)
 COLUMNS = 3
@@ -43,27 +43,20 @@ def _untuned(
     )
 
 
-MAIN = (
-    _untuned("chain", "Chain", "chain", 60_000, "trigger", solved=0.98, quick_steps=40_000),
-    _untuned(
-        "catch-20",
-        "Delayed Catch, 20 balls",
-        "catch-delayed",
-        300_000,
-        "catch",
-        solved=0.98,
-        quick_steps=200_000,
-    ),
-    _untuned(
-        "key-to-door",
-        "Key-to-Door",
-        "key-to-door",
-        400_000,
-        "key",
-        solved=0.98,
-        quick_steps=300_000,
-    ),
+CHAIN = _untuned("chain", "Chain", "chain", 60_000, "trigger", solved=0.98, quick_steps=40_000)
+CATCH_20 = _untuned(
+    "catch-20",
+    "Delayed Catch, 20 balls",
+    "catch-delayed",
+    300_000,
+    "catch",
+    solved=0.98,
+    quick_steps=200_000,
 )
+KEY_TO_DOOR = _untuned(
+    "key-to-door", "Key-to-Door", "key-to-door", 400_000, "key", solved=0.98, quick_steps=300_000
+)
+MAIN = (CHAIN, CATCH_20, KEY_TO_DOOR)
 LADDER = (
     _untuned(
         "catch-10",

@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from synthetic_returns.agents.optimizers import GETTING_TO_KNOW, UsualState
 from synthetic_returns.credit.advance import state as advance
 from synthetic_returns.credit.advance.evidence import WINDOW, Evidence
 from synthetic_returns.credit.advance.method import Advance
+from synthetic_returns.credit.advance.parts import PARTS, check_parts
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.replay import Replay
@@ -97,17 +99,19 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
     episodes = random_episodes(0, 9, lengths=(1, 2, 4, STEPS))
     assert len({len(e) for e in episodes}) > 2
     scale, c_mean, u_mean = 2.0, 0.3, -0.2
-    gains = [dict[tuple[int, int], float]() for _ in range(5)]
-    outcomes = [dict[tuple[int, int], float]() for _ in range(5)]
+    gains = [dict[tuple[int, int], float]() for _ in range(6)]
+    outcomes = [dict[tuple[int, int], float]() for _ in range(6)]
     for i, one in enumerate(episodes):
         p, r = predicted(state, one), one.reward.astype(np.float64)
+        for t in range(len(one)):
+            gains[5][t, i], outcomes[5][t, i] = scale * p.b[t], r[t]
         for t in range(len(one) - 1):  # the last step is not paid in advance
             gains[0][t, i] = scale * (p.c[t] - c_mean)
             gains[1][t, i] = scale * (p.u[t] - u_mean)
             gains[2][t, i] = scale * (p.forecast[t + 1] - p.forecast[t])
             left = sum(r[k] - scale * p.b[k] for k in range(t + 1, len(one)))
             outcomes[0][t, i] = outcomes[1][t, i] = left
-            outcomes[2][t, i] = sum(r[k] for k in range(t + 1, len(one)))
+            outcomes[2][t, i] = sum(scale * p.b[k] for k in range(t + 1, len(one)))
             for steps, sums in ((0, 3), (1, 4)):  # all that was paid so far
                 gains[sums][t, i] = sum(gains[steps][k, i] for k in range(t + 1))
                 outcomes[sums][t, i] = left
@@ -122,10 +126,12 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
             squares += (value - mean_gain) ** 2
         slopes.append(products / squares)
     after = examine(state, padded(episodes, STEPS, ["action"]))
-    found = np.divide(*np.asarray(after.evidence.products).T)
+    found = [after.evidence.products, after.evidence_for_b.products]
+    found = np.divide(*np.concatenate(found).T)
     np.testing.assert_allclose(found, slopes, rtol=2e-4)
-    c, u, forecast, c_sum, u_sum = np.clip(slopes, 0, 1)
-    np.testing.assert_allclose(after.trust, [max(c, c_sum), max(u, u_sum), forecast], rtol=2e-4)
+    c, u, forecast, c_sum, u_sum, b = np.clip(slopes, 0, 1)
+    trust = [max(c, c_sum), max(u, u_sum), forecast * b]
+    np.testing.assert_allclose(after.trust, trust, rtol=2e-4)
 
 
 def test_a_cause_that_happens_once_is_trusted_in_full():
@@ -176,6 +182,7 @@ def test_what_is_usual_at_the_end_is_the_last_reward_less_what_was_advanced():
         state,
         jnp.array([[0.5, 1.0], [0.7, 1.0], [0.25, 1.0], [0.1, 1.0], [0.2, 1.0]]),
     )
+    state = eqx.tree_at(lambda s: s.evidence_for_b.products, state, jnp.array([[0.8, 1.0]]))
     episodes = random_episodes(1, 5, lengths=(2, STEPS))
     after = examine(state, padded(episodes, STEPS, ["action"]))
     trust = np.asarray(after.trust, np.float64)
@@ -250,6 +257,62 @@ def test_a_cause_that_no_observation_shows_is_found_in_the_action():
         assert one.action is not None
         found.setdefault(int(one.action[1]), []).append(paid_in(driver, one)[1])
     assert np.mean(found[1]) - np.mean(found[0]) == pytest.approx(2, abs=0.5)
+
+
+PAID = ("u", "forecast", "trust", "share")
+LEARNED = ("certainty", "decay", "clipping")
+
+
+def test_every_part_can_be_left_out():
+    assert {*PAID, *LEARNED} == {*PARTS}
+
+
+@pytest.mark.parametrize("part", PAID)
+def test_without_a_part_something_else_is_paid(part):
+    state = talkative(make_driver().state)
+    one = random_episodes(3, 1)[0]
+    half = jnp.array([0.5, 1.0])
+    state = eqx.tree_at(
+        lambda s: (s.evidence.products, s.evidence_for_b.products, s.at_end),
+        state,
+        (jnp.tile(half, (5, 1)), half[None], jnp.float32(3.0)),
+    )
+    time = jnp.arange(STEPS + 1, dtype=jnp.int32)[:, None]
+    inputs = jnp.asarray(one.observation)[:, None], jnp.asarray(one.action)[:, None], time
+
+    def paid(state):
+        prediction = predict(state.model, *inputs)
+        return jnp.sum(state.trusted(prediction), axis=0) + state.share(time)
+
+    left_out = paid(dataclasses.replace(state, without=(part,)))
+    assert np.abs(np.asarray(left_out - paid(state))).max() > 0.1
+
+
+@pytest.mark.parametrize("part", LEARNED)
+def test_without_a_part_something_else_is_learned(part):
+    state = talkative(make_driver().state)
+    ordinary = padded(random_episodes(0, 4), STEPS, ["action"])
+    state = eqx.tree_at(  # as after many updates with small gradients
+        lambda s: s.optimizer[0],
+        state,
+        UsualState(
+            jax.tree.map(lambda x: jnp.full_like(x, 1e-6), state.optimizer[0].square),
+            jnp.asarray(GETTING_TO_KNOW),
+        ),
+    )
+
+    def learned(state):
+        after, _ = eqx.filter_jit(advance.train)(state, ordinary, 1e-3)
+        return np.concatenate([np.ravel(x) for x in jax.tree.leaves(after.model)])
+
+    left_out = learned(dataclasses.replace(state, without=(part,)))
+    # Adam's first steps hardly depend on the size of a gradient: the differences may be small.
+    assert not np.allclose(left_out, learned(state), rtol=0, atol=1e-8)
+
+
+def test_an_unknown_part_is_named():
+    with pytest.raises(ValueError, match=r"'thrust'.*trust, certainty"):
+        check_parts(["u", "thrust"])
 
 
 def test_what_a_better_policy_does_is_no_contribution():

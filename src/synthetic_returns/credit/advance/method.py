@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from synthetic_returns.credit.advance.model import AdvanceModel
+from synthetic_returns.credit.advance.parts import Part, check_parts
 from synthetic_returns.credit.advance.state import AdvanceState, examine, train
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.data.replay import Replay
@@ -49,11 +50,16 @@ class Advance(CreditMethod):
     """Hidden units of what is predicted from the features."""
     learning_rate: float = 2e-3
     """Step size of Adam."""
+    without: tuple[Part, ...] = ()
+    """Parts to leave out, to see what they buy."""
+
+    def __post_init__(self) -> None:
+        check_parts(self.without)
 
     def init(self, spec: EpisodeSpec, key: Key) -> AdvanceState:
         """Draws the parameters."""
         model = AdvanceModel(spec, self.encoder, self.head_sizes, key=key)
-        return AdvanceState.init(spec, model, self.learning_rate)
+        return AdvanceState.init(spec, model, self.learning_rate, self.without)
 
     def learn(
         self, state: AdvanceState, episodes: EpisodeBatch, key: Key

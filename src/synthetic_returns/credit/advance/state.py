@@ -1,6 +1,7 @@
 """What the method of advances has learned, and the two things that change it."""
 
 import functools
+import math
 
 import equinox as eqx
 import jax
@@ -11,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from synthetic_returns.agents.optimizers import clip_unusual, steady_adam
 from synthetic_returns.credit.advance.evidence import Evidence
 from synthetic_returns.credit.advance.model import AdvanceModel, Prediction
+from synthetic_returns.credit.advance.parts import Part
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
@@ -31,10 +33,12 @@ class AdvanceState(eqx.Module):
       variance: running variance of the return to come; its root is the model's unit of reward.
       mean: running means of c and u, which count as no contribution.
       evidence: what came of what would have been paid.
+      evidence_for_b: what came of the rewards that b said.
       at_end: the mean of what is left to be paid at the end of an episode.
       length: the mean number of transitions of an episode.
       updates: how many there were.
       stride: how many steps of the task lie between two states that are trained on.
+      without: parts that are left out.
     """
 
     model: AdvanceModel
@@ -42,30 +46,42 @@ class AdvanceState(eqx.Module):
     variance: Float[Array, ""]
     mean: Float[Array, "2"]
     evidence: Evidence
+    evidence_for_b: Evidence
     at_end: Float[Array, ""]
     length: Float[Array, ""]
     updates: Int[Array, ""]
     stride: int = eqx.field(static=True)
+    without: tuple[Part, ...] = eqx.field(static=True)
 
     @classmethod
-    def init(cls, spec: EpisodeSpec, model: AdvanceModel, learning_rate: float) -> "AdvanceState":
+    def init(
+        cls,
+        spec: EpisodeSpec,
+        model: AdvanceModel,
+        learning_rate: float,
+        without: tuple[Part, ...] = (),
+    ) -> "AdvanceState":
         """Nothing is known yet.
 
         Args:
           spec: of the episodes.
           model: with its parameters drawn.
           learning_rate: of Adam.
+          without: parts to leave out.
         """
+        optimizer = _optimizer(learning_rate, without)
         return cls(
             model=model,
-            optimizer=_optimizer(learning_rate).init(eqx.filter(model, eqx.is_array)),
+            optimizer=optimizer.init(eqx.filter(model, eqx.is_array)),
             variance=jnp.ones(()),
             mean=jnp.zeros(2),
             evidence=Evidence.init(claims=5),
+            evidence_for_b=Evidence.init(claims=1),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
             updates=jnp.zeros((), jnp.int32),
             stride=spec.stride,
+            without=without,
         )
 
     @property
@@ -82,9 +98,21 @@ class AdvanceState(eqx.Module):
         unpredictable. But it is too low where a cause happens once: among those who do not take
         the key now are those who took it before. So for c and u, which are paid at the cause, the
         slope on all that was paid so far counts if it is larger.
+
+        The forecast is compared with what b says later, and b with the rewards: they may hold much
+        that neither claims to know, as coin flips at every step, and so each comparison is sharper
+        than that of the forecast with all rewards to come.
         """
         c, u, forecast, c_sum, u_sum = self.evidence.slopes
-        return jnp.stack([jnp.maximum(c, c_sum), jnp.maximum(u, u_sum), forecast])
+        (b,) = self.evidence_for_b.slopes
+        trust = {
+            "c": jnp.maximum(c, c_sum),
+            "u": jnp.maximum(u, u_sum),
+            "forecast": forecast * b,
+        }
+        if "trust" in self.without:
+            trust = dict.fromkeys(trust, jnp.ones(()))
+        return jnp.stack([0 * x if name in self.without else x for name, x in trust.items()])
 
     def gains(self, prediction: Prediction) -> Float[Array, "3 time batch"]:
         """What each transition adds to the potentials, in units of reward."""
@@ -107,9 +135,10 @@ class AdvanceState(eqx.Module):
         Args:
           time: how long the episode of each state has lasted.
         """
+        at_end = 0.0 if "share" in self.without else self.at_end
         length = jnp.maximum(self.length, 1)
         before = time[1:].astype(jnp.float32) <= length
-        return jnp.where(before, self.at_end / length, 0)
+        return jnp.where(before, at_end / length, 0)
 
 
 def train(
@@ -142,6 +171,8 @@ def train(
         error = left_to_come - apart(c_sum_tm1)
         # Errors at successive points are of the same future, so the surest count all the more.
         sure = jax.lax.stop_gradient(prediction.variance) ** -2
+        if "certainty" in state.without:
+            sure = jnp.ones_like(sure)
         sure = sure / masked_mean(sure, valid)
         c_loss = masked_mean(sure * jnp.square(error), valid)
         square = jax.lax.stop_gradient(jnp.square(error))
@@ -173,14 +204,15 @@ def train(
 
     grads, (mean, metrics) = eqx.filter_grad(loss, has_aux=True)(state.model)
     parameters = eqx.filter(state.model, eqx.is_array)
-    updates, optimizer = _optimizer(learning_rate).update(grads, state.optimizer, parameters)
+    optimizer = _optimizer(learning_rate, state.without)
+    updates, optimizer_state = optimizer.update(grads, state.optimizer, parameters)
     return (
         eqx.tree_at(
             lambda s: (s.model, s.optimizer, s.mean, s.updates),
             state,
             (
                 eqx.apply_updates(state.model, updates),
-                optimizer,
+                optimizer_state,
                 track(state.mean, mean),
                 state.updates + 1,
             ),
@@ -196,18 +228,22 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     goes_on = valid & ~ends  # what is paid in advance is paid before the end
     prediction = state.model(episodes.observation, episodes.action, _time(episodes))
     reward = jnp.where(valid, episodes.reward, 0)
-    left = jnp.where(valid, reward - state.scale * prediction.b, 0)
+    b = jnp.where(valid, state.scale * prediction.b, 0)
+    left = reward - b
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
     sums = jnp.cumsum(gains[:2], axis=1)
-    to_come, left_to_come = (_to_come(x) - x for x in (reward, left))
+    b_to_come, left_to_come = (_to_come(x) - x for x in (b, left))
     # Before the first update neither the unit of reward nor the model means anything.
     evidence = state.evidence.with_episodes(
         jnp.concatenate([gains, sums]),
-        jnp.stack([left_to_come, left_to_come, to_come, left_to_come, left_to_come]),
+        jnp.stack([left_to_come, left_to_come, b_to_come, left_to_come, left_to_come]),
         goes_on,
         counts=state.updates > 0,
     )
-    state = eqx.tree_at(lambda s: s.evidence, state, evidence)
+    evidence_for_b = state.evidence_for_b.with_episodes(
+        b[None], reward[None], valid, counts=state.updates > 0
+    )
+    state = eqx.tree_at(lambda s: (s.evidence, s.evidence_for_b), state, (evidence, evidence_for_b))
 
     # What an episode is paid at its end: the last reward, less what it was advanced.
     number = jnp.sum(episodes.length > 0, dtype=jnp.float32)
@@ -225,14 +261,17 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     )
 
 
-def _optimizer(learning_rate: float) -> optax.GradientTransformation:
+def _optimizer(learning_rate: float, without: tuple[Part, ...]) -> optax.GradientTransformation:
     """Adam, with a decay of the weights, and without the batches that are like no other.
 
     One return is to be explained by many contributions, and noise by b: without it they would
     learn by heart the episodes that they are trained on, and leave nothing to each other. And a
     single gradient of 20 times the usual size has silenced all of c for hundreds of updates.
     """
-    return optax.chain(clip_unusual(UNUSUAL), steady_adam(learning_rate, weight_decay=WEIGHT_DECAY))
+    return optax.chain(
+        clip_unusual(math.inf if "clipping" in without else UNUSUAL),
+        steady_adam(learning_rate, weight_decay=0.0 if "decay" in without else WEIGHT_DECAY),
+    )
 
 
 def _sum_before(

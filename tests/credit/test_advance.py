@@ -115,21 +115,23 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
             for steps, sums in ((0, 3), (1, 4)):  # all that was paid so far
                 gains[sums][t, i] = sum(gains[steps][k, i] for k in range(t + 1))
                 outcomes[sums][t, i] = left
-    slopes = []
+    slopes, known = [], []
     for gain, outcome in zip(gains, outcomes, strict=True):
-        products, squares = 0.0, 0.0
+        products, squares = [0.0] * len(episodes), 0.0
         for (t, i), value in gain.items():
             alive = [j for (s, j) in gain if s == t]
             mean_gain = np.mean([gain[t, j] for j in alive])
             mean_outcome = np.mean([outcome[t, j] for j in alive])
-            products += (value - mean_gain) * (outcome[t, i] - mean_outcome)
+            products[i] += (value - mean_gain) * (outcome[t, i] - mean_outcome)
             squares += (value - mean_gain) ** 2
-        slopes.append(products / squares)
+        slopes.append(sum(products) / squares)
+        variance = sum(x**2 for x in products) / squares**2  # by the luck of whole episodes
+        known.append(slopes[-1] / (1 + variance))
     after = examine(state, padded(episodes, STEPS, ["action"]))
     found = [after.evidence.products, after.evidence_for_b.products]
     found = np.divide(*np.concatenate(found).T)
     np.testing.assert_allclose(found, slopes, rtol=2e-4)
-    c, u, forecast, c_sum, u_sum, b = np.clip(slopes, 0, 1)
+    c, u, forecast, c_sum, u_sum, b = np.clip(known, 0, 1)
     trust = [max(c, c_sum), max(u, u_sum), forecast * b]
     np.testing.assert_allclose(after.trust, trust, rtol=2e-4)
 
@@ -166,6 +168,22 @@ def test_a_policy_without_mistakes_does_not_wear_the_trust_out():
             outcomes = 0.1 * rng.normal(size=claims.shape).astype(np.float32) if quiet else claims
             evidence = add(evidence, jnp.asarray(claims), jnp.asarray(outcomes), mask, true)
     assert float(evidence.slopes[0]) > 0.8
+
+
+def test_small_claims_about_luck_are_not_trusted():
+    """Their slope is plus or minus a hundred, and says nothing; that of the truth is known."""
+    rng = np.random.default_rng(0)
+    mask, true = jnp.ones((STEPS, 8), bool), jnp.asarray(True)
+    add = eqx.filter_jit(Evidence.with_episodes)
+    evidence = Evidence.init(claims=2)
+    for _ in range(200):
+        luck = rng.normal(size=(STEPS, 8))
+        claims = np.stack([0.01 * rng.normal(size=luck.shape), luck])
+        outcomes = np.stack([luck, luck])
+        claims, outcomes = (jnp.asarray(x, jnp.float32) for x in (claims, outcomes))
+        evidence = add(evidence, claims, outcomes, mask, true)
+        assert float(evidence.slopes[0]) < 0.4
+    assert float(evidence.slopes[1]) > 0.95
 
 
 def test_what_is_left_for_the_end_is_paid_in_equal_parts():

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["explained_variance", "masked_mean", "masked_variance", "tracked"]
+__all__ = ["explained_variance", "masked_mean", "masked_variance", "tracked", "tracking_rate"]
 
 RATE = 0.02  # of running averages
 
@@ -29,8 +29,13 @@ def explained_variance(
     return jnp.where(total > 1e-12, 1 - left / jnp.maximum(total, 1e-12), 0)
 
 
+def tracking_rate(count: Int[Array, ""]) -> Float[Array, ""]:
+    """How much the next value counts in a running average of so many."""
+    return jnp.maximum(RATE, 1 / (count + 1))
+
+
 def tracked(
     average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
 ) -> Float[Array, "..."]:
     """A running average after so many values; of the first ones it is the mean."""
-    return average + jnp.maximum(RATE, 1 / (count + 1)) * (value - average)
+    return average + tracking_rate(count) * (value - average)

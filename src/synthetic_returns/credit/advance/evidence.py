@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from synthetic_returns.utils.averages import tracked
+from synthetic_returns.utils.averages import tracked, tracking_rate
 
 __all__ = ["Evidence"]
 
@@ -25,6 +25,7 @@ class Evidence(eqx.Module):
       times: how many episodes lasted so long, at most ``WINDOW``.
       products: for each claim, running means of claim * outcome and of claim squared, on episodes
         before they were trained on.
+      doubt: for each, the variance of the first of them.
       at_stake: for each, the running mean square of the outcome.
       most_at_stake: the largest that this ever was.
       examined: how many batches of new episodes were compared.
@@ -33,6 +34,7 @@ class Evidence(eqx.Module):
     usual: Float[Array, "both steps"]
     times: Float[Array, "steps"]
     products: Float[Array, "claims 2"]
+    doubt: Float[Array, "claims"]
     at_stake: Float[Array, "claims"]
     most_at_stake: Float[Array, "claims"]
     examined: Int[Array, ""]
@@ -44,6 +46,7 @@ class Evidence(eqx.Module):
             usual=jnp.zeros((2 * claims, TIMES)),
             times=jnp.zeros(TIMES),
             products=jnp.zeros((claims, 2)),
+            doubt=jnp.zeros(claims),
             at_stake=jnp.zeros(claims),
             most_at_stake=jnp.zeros(claims),
             examined=jnp.zeros((), jnp.int32),
@@ -51,8 +54,14 @@ class Evidence(eqx.Module):
 
     @property
     def slopes(self) -> Float[Array, "claims"]:
-        """Of the outcomes on the claims, in [0, 1]."""
-        return jnp.clip(self.products[:, 0] / jnp.maximum(self.products[:, 1], 1e-12), 0, 1)
+        """Of the outcomes on the claims, in [0, 1], and as far as they are known.
+
+        A slope s that is known up to a variance v counts as s / (1 + v), which is what to expect of
+        it if slopes are of the order of 1. Else what claims next to nothing where nearly all is
+        luck would have a slope of plus or minus a hundred.
+        """
+        product, square = self.products.T
+        return jnp.clip(product * square / (square**2 + self.doubt + 1e-24), 0, 1)
 
     def with_episodes(
         self,
@@ -77,13 +86,16 @@ class Evidence(eqx.Module):
         lasted = by_time(jnp.sum(mask, axis=1, dtype=jnp.float32))
         times = jnp.minimum(self.times + lasted, WINDOW)
         mean = by_time(jnp.sum(both, axis=2).T).T / jnp.maximum(lasted, 1)[None]
-        rate = jnp.minimum(lasted / jnp.maximum(times, 1), 1)[None]
-        usual = self.usual + rate * (mean - self.usual)
+        newest = jnp.minimum(lasted / jnp.maximum(times, 1), 1)[None]
+        usual = self.usual + newest * (mean - self.usual)
         claims, outcomes = jnp.split(jnp.where(mask[None], both - usual[:, time, None], 0), 2)
 
         steps = jnp.maximum(jnp.sum(mask, dtype=jnp.float32), 1)
-        found = jnp.stack([claims * outcomes, jnp.square(claims)], axis=1)
-        found = jnp.sum(found, axis=(2, 3)) / steps
+        product = jnp.sum(claims * outcomes, axis=1) / steps  # of each episode
+        square = jnp.sum(jnp.square(claims), axis=1) / steps
+        found = jnp.sum(jnp.stack([product, square], axis=1), axis=2)
+        # Steps of an episode share their luck; episodes do not.
+        doubt = jnp.sum(jnp.square(product), axis=1)
         at_stake = jnp.sum(jnp.square(outcomes), axis=(1, 2)) / steps
 
         # Episodes count by how much there was to predict: those of a policy that makes no mistakes
@@ -92,11 +104,12 @@ class Evidence(eqx.Module):
         settled = self.examined >= SETTLED
         most = jnp.where(settled, jnp.maximum(self.most_at_stake, usually), usually)
         news = jnp.where(counts, jnp.minimum(at_stake / jnp.maximum(most, 1e-12), 1), 0)
-        products = tracked(self.products, found, self.examined)
+        rate = news * tracking_rate(self.examined)
         return Evidence(
             usual=usual,
             times=times,
-            products=self.products + news[:, None] * (products - self.products),
+            products=self.products + rate[:, None] * (found - self.products),
+            doubt=jnp.square(1 - rate) * self.doubt + jnp.square(rate) * doubt,
             at_stake=jnp.where(counts, usually, self.at_stake),
             most_at_stake=jnp.where(counts, most, self.most_at_stake),
             examined=self.examined + counts.astype(jnp.int32),

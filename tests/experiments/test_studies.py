@@ -6,9 +6,11 @@ import matplotlib.image
 import pytest
 
 from synthetic_returns.commands import train as train_command
+from synthetic_returns.credit.advance.parts import PARTS
 from synthetic_returns.experiments.catalog import EXPERIMENTS, FIGURES, STUDIES, find_studies
 from synthetic_returns.experiments.experiment import unique_jobs
 from synthetic_returns.experiments.run import write_results
+from synthetic_returns.experiments.studies import parts
 from synthetic_returns.experiments.studies.ablation import REMOVED
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.demo import STUDY as DEMO
@@ -24,6 +26,7 @@ FILES = {
     "ladder": ["ladder.png"],
     "impala": ["impala.png"],
     "paper": ["paper.png"],
+    "parts": ["parts.png"],
     "ablation": ["ablation.png"],
     "seeds": ["seeds.png"],
     "stability": ["stability.png"],
@@ -75,6 +78,13 @@ def test_an_ablated_arm_differs_in_the_options_of_the_learner_alone(configs):
     for config in ablated:
         assert config.credit != full.credit
         assert config.changed(credit=full.credit) == full
+
+
+def test_every_part_is_left_out_once(configs):
+    assert tuple(parts.WITHOUT) == PARTS
+    whole, *ablated = configs(EXPERIMENTS["parts-catch-20"])
+    assert [config.credit.without for config in ablated[:-1]] == [(part,) for part in PARTS]
+    assert (whole.credit.replay.same_age, ablated[-1].credit.replay.same_age) == (True, False)
 
 
 def test_runs_that_two_experiments_share_are_trained_once(tmp_path):

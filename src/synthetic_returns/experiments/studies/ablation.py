@@ -3,11 +3,9 @@
 import dataclasses
 from pathlib import Path
 
-from matplotlib.axes import Axes
-
-from synthetic_returns.experiments.experiment import EPISODIC, Arm, Experiment
-from synthetic_returns.experiments.figures.style import new_figure, save, steps_axis
-from synthetic_returns.experiments.outcome import Outcomes
+from synthetic_returns.experiments.experiment import EPISODIC, Arm
+from synthetic_returns.experiments.figures.steps_to_solve import draw_steps_to_solve
+from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.key_to_door import KEY_TO_DOOR
 from synthetic_returns.experiments.study import Results, Study
@@ -55,23 +53,8 @@ def draw(results: Results, out: Path) -> list[Path]:
     figure = new_figure(3.2)
     axes = figure.subplots(1, len(EXPERIMENTS), sharey=True)
     for ax, experiment in zip(axes, EXPERIMENTS, strict=True):
-        _draw_steps(ax, experiment, results[experiment.name])
+        draw_steps_to_solve(ax, experiment, results[experiment.name])
     return [save(figure, out / "ablation.png")]
-
-
-def _draw_steps(ax: Axes, experiment: Experiment, outcomes: Outcomes) -> None:
-    for place, runs in enumerate(outcomes.values()):
-        for run in runs:
-            solving = run.solving
-            at = run.steps[solving.row] if solving else run.steps[-1]
-            marker = "o" if solving else "x"
-            ax.scatter(at, place, marker=marker, color=run.arm.colour, s=28, alpha=0.8)
-    ax.set_yticks(range(len(outcomes)), [runs[0].arm.label for runs in outcomes.values()])
-    ax.set_ylim(len(outcomes) - 0.5, -0.5)
-    ax.set_title(experiment.title)
-    steps_axis(ax)
-    ax.set_xlabel("million steps to solve it; cross: not solved")
-    ax.set_xlim(0, 1.04 * experiment.steps)
 
 
 STUDY = Study("ablation", "one choice of the episodic learner removed at a time", EXPERIMENTS, draw)

@@ -13,7 +13,16 @@ from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.method_arms import ADVANCE, ORACLE
 from synthetic_returns.experiments.study import Results, Study
 
-__all__ = ["CATCH_20", "KEY_TO_DOOR", "LADDER", "MAIN", "STUDIES"]
+__all__ = [
+    "CATCH_20",
+    "HIDDEN",
+    "KEY_TO_DOOR",
+    "LADDER",
+    "MAIN",
+    "SCOREBOARD",
+    "STUDIES",
+    "UMBRELLA_20",
+]
 
 ARMS = (ADVANCE, ORACLE, NONE)
 COLUMNS = 3
@@ -57,6 +66,9 @@ KEY_TO_DOOR = _untuned(
     "key-to-door", "Key-to-Door", "key-to-door", 400_000, "key", solved=0.98, quick_steps=300_000
 )
 MAIN = (CHAIN, CATCH_20, KEY_TO_DOOR)
+HIDDEN = _untuned("hidden", "Hidden cause", "key-to-door-hidden", 600_000, "key")
+SCOREBOARD = _untuned("scoreboard", "Scoreboard", "catch-scoreboard", 300_000, "catch")
+UMBRELLA_20 = _untuned("umbrella-20", "Umbrella, 20 steps", "umbrella", 300_000, "umbrella")
 LADDER = (
     _untuned(
         "catch-10",
@@ -103,6 +115,7 @@ LADDER = (
         "--task.keys",
         "3",
     ),
+    UMBRELLA_20,
     _untuned(
         "umbrella-100",
         "Umbrella, 100 steps",
@@ -114,8 +127,8 @@ LADDER = (
     ),
     _untuned("dense", "Dense contributions", "dense", 500_000, "success"),
     _untuned("two-sites", "Two sites", "key-to-door-two-sites", 600_000, "success"),
-    _untuned("hidden", "Hidden cause", "key-to-door-hidden", 600_000, "key"),
-    _untuned("scoreboard", "Scoreboard", "catch-scoreboard", 300_000, "catch"),
+    HIDDEN,
+    SCOREBOARD,
     _untuned("balance", "Variable length", "balance", 500_000, "success"),
 )
 

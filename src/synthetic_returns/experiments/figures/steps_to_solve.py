@@ -1,0 +1,25 @@
+"""Steps to solve a task, arm by arm: every seed is a mark."""
+
+from matplotlib.axes import Axes
+
+from synthetic_returns.experiments.experiment import Experiment
+from synthetic_returns.experiments.figures.style import steps_axis
+from synthetic_returns.experiments.outcome import Outcomes
+
+__all__ = ["draw_steps_to_solve"]
+
+
+def draw_steps_to_solve(ax: Axes, experiment: Experiment, outcomes: Outcomes) -> None:
+    """A row for each arm; a cross at the right for a seed that did not solve the task."""
+    for place, runs in enumerate(outcomes.values()):
+        for run in runs:
+            solving = run.solving
+            at = run.steps[solving.row] if solving else run.steps[-1]
+            marker = "o" if solving else "x"
+            ax.scatter(at, place, marker=marker, color=run.arm.colour, s=28, alpha=0.8)
+    ax.set_yticks(range(len(outcomes)), [runs[0].arm.label for runs in outcomes.values()])
+    ax.set_ylim(len(outcomes) - 0.5, -0.5)
+    ax.set_title(experiment.title)
+    steps_axis(ax)
+    ax.set_xlabel("million steps to solve it; cross: not solved")
+    ax.set_xlim(0, 1.04 * experiment.steps)

@@ -1,0 +1,65 @@
+"""Parts: what each choice of the default method buys, one left out at a time."""
+
+import dataclasses
+from pathlib import Path
+
+from synthetic_returns.experiments.experiment import Arm
+from synthetic_returns.experiments.figures.steps_to_solve import draw_steps_to_solve
+from synthetic_returns.experiments.figures.style import new_figure, save
+from synthetic_returns.experiments.method_arms import ADVANCE
+from synthetic_returns.experiments.studies.untuned import (
+    CATCH_20,
+    HIDDEN,
+    KEY_TO_DOOR,
+    SCOREBOARD,
+    UMBRELLA_20,
+)
+from synthetic_returns.experiments.study import Results, Study
+
+__all__ = ["EXPERIMENTS", "STUDY"]
+
+# Of ``credit/advance/parts.py``, and the ages of episodes, which are a matter of the replay.
+WITHOUT = {
+    "u": "u, contributions of actions",
+    "forecast": "the forecast",
+    "trust": "trust",
+    "certainty": "weights by certainty",
+    "decay": "weight decay",
+    "clipping": "clipping of gradients",
+    "share": "the share of the end",
+}
+AGES = ("--credit.replay.no-same-age",)
+
+ARMS = (
+    dataclasses.replace(ADVANCE, label="everything"),
+    *(
+        Arm(f"no-{part}", f"without {label}", "#7a7a7a", (*ADVANCE.flags, "--credit.without", part))
+        for part, label in WITHOUT.items()
+    ),
+    Arm("no-ages", "ages of episodes mixed", "#7a7a7a", (*ADVANCE.flags, *AGES)),
+)
+
+EXPERIMENTS = tuple(
+    dataclasses.replace(
+        experiment,
+        name=experiment.name.replace("untuned", "parts"),
+        arms=ARMS,
+        seeds=2,
+        bars=(),
+        quick_steps=None,
+        runs=experiment.name,
+    )
+    for experiment in (CATCH_20, KEY_TO_DOOR, HIDDEN, SCOREBOARD, UMBRELLA_20)
+)
+
+
+def draw(results: Results, out: Path) -> list[Path]:
+    """Steps to solve of every seed, with everything and without each part."""
+    figure = new_figure(3.2)
+    axes = figure.subplots(1, len(EXPERIMENTS), sharey=True)
+    for ax, experiment in zip(axes, EXPERIMENTS, strict=True):
+        draw_steps_to_solve(ax, experiment, results[experiment.name])
+    return [save(figure, out / "parts.png")]
+
+
+STUDY = Study("parts", "one part of the default method left out at a time", EXPERIMENTS, draw)

@@ -194,3 +194,17 @@ def test_tensorboard_is_a_logger_like_the_others(tmp_path):
     assert isinstance(logger, MetricsLogger)
     logger.image(1, "picture", np.zeros((3, 3), np.uint8))
     logger.close()
+
+
+def test_tensorboard_does_not_wait_for_torch(tmp_path):
+    """A run would start seconds later where torch is installed."""
+    pytest.importorskip("torch")
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from synthetic_returns.training.loggers.tensorboard import TensorBoardLogger\n"
+        f"TensorBoardLogger(Path({str(tmp_path)!r}), -1).close()\n"
+        "assert 'torch' not in sys.modules\n"
+        "import torch\n"
+        "torch.zeros(1)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -1,7 +1,9 @@
 """TensorBoard: event files in the run directory."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +20,8 @@ class TensorBoardLogger:
     """
 
     def __init__(self, path: Path, last_kept_step: int):
-        # Slow to import, and not needed by those who only read metrics.
-        from tensorboardX import SummaryWriter
-
         event_files = len(list(path.glob("events.*")))
-        self._writer = SummaryWriter(
+        self._writer = _import_writer()(
             str(path),
             purge_step=last_kept_step + 1 if event_files else None,
             flush_secs=5,
@@ -43,3 +42,20 @@ class TensorBoardLogger:
     def close(self) -> None:
         """Flushes and closes."""
         self._writer.close()
+
+
+def _import_writer() -> Any:
+    """tensorboardX's writer: not needed by those who only read metrics.
+
+    Where torch is installed tensorboardX imports it, for the sake of one annotation, and every run
+    would wait for seconds.
+    """
+    hidden = "torch" not in sys.modules
+    if hidden:
+        sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        from tensorboardX import SummaryWriter
+    finally:
+        if hidden:
+            del sys.modules["torch"]
+    return SummaryWriter

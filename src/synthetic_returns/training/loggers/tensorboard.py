@@ -45,7 +45,7 @@ class TensorBoardLogger:
 
 
 def _import_writer() -> Any:
-    """tensorboardX's writer: not needed by those who only read metrics.
+    """The writer of tensorboardX: not needed by those who only read metrics.
 
     Where torch is installed tensorboardX imports it, for the sake of one annotation, and every run
     would wait for seconds.

@@ -1,5 +1,6 @@
 """The learner: what an unroll teaches, and what it must not."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,6 +84,14 @@ def _gradients(learner, state, arrays):
         return learner.loss(agent, state.memory, trajectory, None, ENTROPY_COST)[0]
 
     return eqx.filter_grad(loss)((state.agent, jnp.asarray(arrays["observation"])))
+
+
+_update = eqx.filter_jit(lambda learner, *given: learner.update(*given))
+
+
+def updating(learner):
+    """Its update; compiled once for all learners with the same settings."""
+    return functools.partial(_update, learner)
 
 
 def changed(arrays, **changes):
@@ -339,7 +348,7 @@ def test_credit_from_elsewhere_is_cut_with_its_batch(kind):
         learner = Learner(make_config({"credit": Episodic(), "engine.accumulate": parts}))
         state = learner.init(jax.random.key(0))
         trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
-        state, metrics = eqx.filter_jit(learner.update)(state, trajectory, credit)
+        state, metrics = updating(learner)(state, trajectory, credit)
         found.append((eqx.filter(state, eqx.is_array), metrics["grad_norm"]))
     assert_same(*found)
 
@@ -369,7 +378,7 @@ def test_an_update_descends_and_fills_the_memory():
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
     trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
-    update = eqx.filter_jit(learner.update)
+    update = updating(learner)
     after, metrics = update(state, trajectory)
     assert after.memory is not None
     # Behind the start of the second episode, states LAST + 1 up to TIME - 1 were stored.
@@ -389,7 +398,7 @@ def test_the_entropy_cost_falls_over_the_run():
     learner = Learner(config)
     state = learner.init(jax.random.key(0))
     trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
-    update = eqx.filter_jit(learner.update)
+    update = updating(learner)
     costs = []
     for _ in range(6):
         costs.append(float(learner.entropy_cost(state.updates)))
@@ -414,7 +423,7 @@ def test_a_batch_in_parts_teaches_what_it_teaches_at_once(settings):
         learner = Learner(make_config({"engine.accumulate": parts, **settings}))
         state = learner.init(jax.random.key(0))
         trajectory = make_trajectory(arrays, state.agent.network.initial_state(BATCH))
-        update = eqx.filter_jit(learner.update)
+        update = updating(learner)
         state, _ = update(state, trajectory)
         state, metrics = update(state, trajectory)  # with a memory that is not empty
         found.append((eqx.filter(state, eqx.is_array), metrics["grad_norm"]))
@@ -439,9 +448,9 @@ def test_a_largest_value_is_the_largest_of_all_parts(spread):
     learner = Learner(make_config())
     state = learner.init(jax.random.key(0))
     trajectory = make_trajectory(make_arrays(), state.agent.network.initial_state(BATCH))
-    _, whole = eqx.filter_jit(learner.update)(state, trajectory)
+    _, whole = updating(learner)(state, trajectory)
     if spread == "parts":
-        update = eqx.filter_jit(Learner(make_config({"engine.accumulate": 2})).update)
+        update = updating(Learner(make_config({"engine.accumulate": 2})))
         _, found = update(state, trajectory)
     else:
         found = found_over_devices(Learner(make_config(), axis="rows"), state, trajectory)
@@ -458,8 +467,8 @@ def test_an_unroll_can_be_learned_from_several_times():
     once = Learner(make_config({"steps": 6 * BATCH * TIME, **shared}))
     start = once.init(jax.random.key(0))
     trajectory = make_trajectory(make_arrays(), start.agent.network.initial_state(BATCH))
-    whole, _ = eqx.filter_jit(thrice.update)(start, trajectory)
-    state, update = start, eqx.filter_jit(once.update)
+    whole, _ = updating(thrice)(start, trajectory)
+    state, update = start, updating(once)
     for _ in range(3):
         state, _ = update(eqx.tree_at(lambda s: s.memory, state, start.memory), trajectory)
     assert int(whole.updates) == 1

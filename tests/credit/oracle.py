@@ -1,7 +1,13 @@
 """State-associative learning as the paper writes it: plain loops, one memory list per episode."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+
+# One state at a time, so that a few programs do for memories of every size.
+contribution = eqx.filter_jit(lambda model, state: model.contribution(state))
+gate = eqx.filter_jit(lambda model, state: model.gate(state))
+baseline = eqx.filter_jit(lambda model, state: model.baseline(state))
 
 
 def oracle(model, memory, features, first, reward, current, valid, capacity, two_stage):
@@ -27,9 +33,9 @@ def oracle(model, memory, features, first, reward, current, valid, capacity, two
                 memory[row] = []
             s_t = current[t, row]
             r_t = reward[t, row]
-            b = model.baseline(s_t)
-            g = model.gate(s_t)
-            c_sum = jnp.sum(model.contribution(jnp.stack(memory[row]))) if memory[row] else 0.0
+            b = baseline(model, s_t)
+            g = gate(model, s_t)
+            c_sum = sum((contribution(model, state) for state in memory[row]), 0.0)
             r_hat[t, row] = g * c_sum + b
             if valid[t, row]:
                 if two_stage:

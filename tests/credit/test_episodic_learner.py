@@ -77,9 +77,9 @@ def test_a_last_reward_far_from_all_others_has_a_mean_of_its_own():
 def test_what_is_explained_of_last_rewards_is_reported():
     """Noise of the size of the signal: half can be explained."""
     told = dataclasses.replace(SMALL, end=True)
-    noisy = trained(told, noise=2.0).report()
+    noisy = trained(told, noise=2.0, batches=40).report()
     assert 0.2 < noisy["explained_by_c"] < 0.8
-    clear = trained(told, noise=0.1, batches=150).report()
+    clear = trained(told, noise=0.1, batches=100).report()
     assert clear["explained_by_c"] > 0.9
     assert clear["explained_final"] > 0.9
     assert "explained_final" not in trained(SMALL, batches=1).report()

@@ -80,26 +80,36 @@ def softmax(x):
 
 def described(method, state, episode, k):
     """What the model is told about the outcome of step k."""
-    model, reward = state.model, episode.reward[k]
+    reward = episode.reward[k]
     if _choice(method) == "reward":
         values = list(np.asarray(state.classes.values))
-        return jnp.eye(method.most)[values.index(reward)]
+        return np.eye(method.most, dtype=np.float32)[values.index(reward)]
     observation = jnp.asarray(episode.observation[k])
     if _choice(method) == "state":
         return observation
     if _choice(method) == "return":
         z = episode.reward[k:].sum()
         spread = np.sqrt(float(state.return_variance))
-        return jnp.asarray([(z - float(state.return_mean)) / spread], jnp.float32)
-    _, features = model.rewards(observation[None, None])
-    return jnp.concatenate([features[0, 0], jnp.asarray([reward]) / state.scale])
+        return np.array([(z - float(state.return_mean)) / spread], np.float32)
+    _, features = rewards_of(state.model, observation)
+    return np.append(features[0, 0], reward / np.asarray(state.scale))
+
+
+# Compiled as a whole: a program for every operation would take far longer.
+phi_of = eqx.filter_jit(lambda model, x: model.phi(x[None, None])[0, 0])
+psi_of = eqx.filter_jit(lambda model, x: model.psi(x[None, None])[0, 0])
+rewards_of = eqx.filter_jit(lambda model, x: model.rewards(x[None, None]))
+parts_of = eqx.filter_jit(lambda method, state, batch: method.parts(state, batch))
+pairs_of = eqx.filter_jit(lambda method, state, batch: method.pairs(state, batch))
+loss_of = eqx.filter_jit(
+    lambda method, state, batch, key: method.hindsight_loss(state, state.model, batch, key)
+)
 
 
 def hindsight(method, state, episode, t, k):
     """h(a | s_t, u_k)."""
-    phi = np.asarray(state.model.phi(jnp.asarray(episode.observation[t])[None, None])[0, 0])
-    outcome = described(method, state, episode, k)
-    psi = np.asarray(state.model.psi(outcome[None, None])[0, 0])
+    phi = np.asarray(phi_of(state.model, jnp.asarray(episode.observation[t])))
+    psi = np.asarray(psi_of(state.model, jnp.asarray(described(method, state, episode, k))))
     return softmax(episode.log_probs[t].astype(np.float64) + phi.astype(np.float64) @ psi)
 
 
@@ -113,7 +123,7 @@ def oracle(method, state, episode):
             h, z = hindsight(method, state, episode, t, t), episode.reward[t:].sum()
             advantage[t, taken] = (1 - pi[taken] / h[taken]) * z / pi[taken]
             continue
-        r, _ = state.model.rewards(jnp.asarray(episode.observation[t])[None, None])
+        r, _ = rewards_of(state.model, jnp.asarray(episode.observation[t]))
         r = np.asarray(r, np.float64)[0, 0] * float(state.scale)
         advantage[t] = r - (pi * r).sum()
         for k in range(t + 1, n):
@@ -129,7 +139,7 @@ def test_advantages_are_those_of_the_paper(method):
     # As many outcomes as an episode can have, so that none is left out.
     method = dataclasses.replace(method, most=5 if _choice(method) == "reward" else LENGTH)
     batch = batch_of(episodes)
-    got = np.asarray(sum(method.parts(state, batch)))
+    got = np.asarray(sum(parts_of(method, state, batch)))
     assert np.ptp(got) > 1
     for row, episode in enumerate(episodes):
         want = oracle(method, state, episode)
@@ -143,7 +153,7 @@ def test_advantages_are_those_of_the_paper(method):
 def test_the_loss_is_the_cross_entropy_over_pairs(method):
     state, episodes = learned(method), with_rewards(2, 5)
     method = dataclasses.replace(method, most=5 if _choice(method) == "reward" else LENGTH)
-    loss, _ = method.hindsight_loss(state, state.model, batch_of(episodes), jax.random.key(0))
+    loss, _ = loss_of(method, state, batch_of(episodes), jax.random.key(0))
     terms = []
     for episode in episodes:
         for t in range(len(episode)):
@@ -158,8 +168,8 @@ def test_the_loss_is_the_cross_entropy_over_pairs(method):
 def test_pairs_add_up_to_the_part_of_later_rewards():
     for method in METHODS[:3]:
         state, batch = learned(method), batch_of(with_rewards(3, 4))
-        _, future = method.parts(state, batch)
-        pairs = np.asarray(method.pairs(state, batch).values)
+        _, future = parts_of(method, state, batch)
+        pairs = np.asarray(pairs_of(method, state, batch).values)
         of_taken = np.take_along_axis(np.asarray(future), np.asarray(batch.action)[..., None], 2)
         np.testing.assert_allclose(pairs.sum(axis=0)[:, :-1].T, of_taken[..., 0],
                                    rtol=1e-3, atol=1e-4)  # fmt: skip

@@ -65,7 +65,7 @@ def test_both_forms_are_the_equation(time, length, multi_stage):
     rng = np.random.default_rng(time)
     phi, psi = rng.normal(size=(2, time, len(length), 3)).astype(np.float32)
     reward = rng.normal(size=(time, len(length))).astype(np.float32)
-    valid = jnp.arange(time)[:, None] < jnp.asarray(length)[None]
+    valid = jnp.asarray(np.arange(time)[:, None] < np.array(length)[None])
     first, second, paid = (x.astype(np.float64) for x in (phi, psi, reward))
     want = oracle(first, second, paid, length, multi_stage=multi_stage)
 
@@ -81,9 +81,8 @@ def test_both_forms_are_the_equation(time, length, multi_stage):
         return found.loss, found
 
     for form in (by_pairs, by_factors):
-        (loss, found), gradients = jax.value_and_grad(form, (0, 1), has_aux=True)(
-            jnp.asarray(phi), jnp.asarray(psi)
-        )
+        with_gradients = jax.jit(jax.value_and_grad(form, (0, 1), has_aux=True))
+        (loss, found), gradients = with_gradients(jnp.asarray(phi), jnp.asarray(psi))
         got = (loss, found.r_hat, found.contributed, *gradients)
         for a, b in zip(got, want, strict=True):
             np.testing.assert_allclose(np.asarray(a), b, rtol=1e-3, atol=1e-4)

@@ -14,6 +14,9 @@ from tests.small import small_config
 
 FEATURES, HIDDEN = 3, 5
 
+# Compiled as a whole: a program for every operation would take far longer.
+learn = eqx.filter_jit(lambda method, *given: method.learn(*given))
+
 
 def make_states(time: int, batch: int, seed: int = 0, scale: float = 1.0) -> AgentStates:
     """Random states of episodes of four steps each, whose rows begin at different points."""
@@ -30,8 +33,8 @@ def make_states(time: int, batch: int, seed: int = 0, scale: float = 1.0) -> Age
 
 def part_of(states: AgentStates, start: int, end: int) -> AgentStates:
     """The transitions from ``start`` to ``end``."""
-    cut = jax.tree.map(lambda x: x[start : end + 1], states)
-    return eqx.tree_at(lambda s: s.reward, cut, states.reward[start:end])
+    cut = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[start : end + 1]), states)
+    return eqx.tree_at(lambda s: s.reward, cut, jnp.asarray(np.asarray(states.reward)[start:end]))
 
 
 @pytest.mark.parametrize("current", ["features", "core"])
@@ -39,17 +42,17 @@ def test_cutting_an_unroll_changes_no_credit_and_no_memory(current):
     method, states = Paper(sizes=(4, 4), current=current), make_states(12, 3)
     model = method.init(FEATURES, HIDDEN, jax.random.key(0))
     empty = method.start(3, FEATURES, 4)
-    whole = method.learn(model, empty, states)
+    whole = learn(method, model, empty, states)
     memory, rewards = empty, []
     for start in range(0, 12, 4):
-        outcome = method.learn(model, memory, part_of(states, start, start + 4))
+        outcome = learn(method, model, memory, part_of(states, start, start + 4))
         memory = outcome.memory
         rewards.append(outcome.reward)
-    np.testing.assert_allclose(jnp.concatenate(rewards), whole.reward, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.concatenate(rewards), whole.reward, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(memory.states, whole.memory.states, rtol=1e-6)
     np.testing.assert_array_equal(memory.whole, whole.memory.whole)
     # What is only observed is remembered alike.
-    seen = method.remember(empty, states.features, states.first)
+    seen = eqx.filter_jit(method.remember)(empty, states.features, states.first)
     np.testing.assert_allclose(seen.states, whole.memory.states, rtol=1e-6)
 
 
@@ -58,10 +61,10 @@ def test_the_credit_carries_no_gradient_and_the_cost_scales_the_loss():
     method = Paper(sizes=(4, 4))
     model = method.init(FEATURES, HIDDEN, jax.random.key(0))
     memory = method.start(2, FEATURES, 4)
-    grads = eqx.filter_grad(lambda m: jnp.sum(method.learn(m, memory, states).reward))(model)
+    grads = eqx.filter_grad(lambda m: jnp.sum(learn(method, m, memory, states).reward))(model)
     assert not any(np.any(x) for x in jax.tree.leaves(grads))
-    double = Paper(sizes=(4, 4), cost=2.0).learn(model, memory, states)
-    assert double.loss == pytest.approx(2 * float(method.learn(model, memory, states).loss))
+    double = learn(Paper(sizes=(4, 4), cost=2.0), model, memory, states)
+    assert double.loss == pytest.approx(2 * float(learn(method, model, memory, states).loss))
 
 
 @pytest.mark.parametrize("clock", [True, False])

@@ -149,7 +149,8 @@ def test_units_are_those_of_what_is_to_be_explained(method):
     episodes = EPISODES[:4]
     batch = padded(episodes, STEPS, ["action"])
     assert len(batch.length) == 4
-    state, metrics = method.learn(method.init(SPEC, jax.random.key(0)), batch, jax.random.key(1))
+    start = method.init(SPEC, jax.random.key(0))
+    state, metrics = eqx.filter_jit(method.learn)(start, batch, jax.random.key(1))
     rewards = np.concatenate([e.reward for e in episodes]).astype(np.float64)
     left = [e.reward.sum() - rewards.mean() * len(e) for e in episodes]
     if method.name == "uniform":

@@ -109,7 +109,8 @@ def test_what_is_written_is_never_forgotten():
         return forecast(model, batch)[1].whole[end, 0]
 
     observation = jnp.asarray(one.observation)[:, None]
-    early, late = (np.abs(jax.grad(last)(observation, end)[1]).sum() for end in (1, steps - 1))
+    gradient = jax.jit(jax.grad(last))
+    early, late = (np.abs(gradient(observation, end)[1]).sum() for end in (1, steps - 1))
     assert late > 0.3 * early > 0
 
 

@@ -1,5 +1,6 @@
 """SECRET: attention, what it redistributes, and where it looks."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,14 +64,15 @@ def test_attention_looks_back_only_and_at_what_exists():
     episodes = [episode_of(np.eye(4, dtype=np.float32)[k], np.ones(len(k)))
                 for k in ([0, 1, 2, 0, 1, 3], [0, 1, 3])]  # fmt: skip
     batch = padded(episodes, LENGTH)
-    attention, logits = driver.state.model(batch.source, batch.valid)
+    model = eqx.filter_jit(driver.state.model)
+    attention, logits = model(batch.source, batch.valid)
     for row, n in enumerate((6, 3)):
         a = np.asarray(attention)[:, :, row]
         np.testing.assert_allclose(a[:n].sum(axis=1), 1, rtol=1e-5)
         assert not np.any(np.triu(a, 1))
         assert not np.any(a[n:])
     later = batch.source.at[4].set(1.0)
-    _, changed = driver.state.model(later, batch.valid)
+    _, changed = model(later, batch.valid)
     np.testing.assert_array_equal(np.asarray(changed)[:4], np.asarray(logits)[:4])
     assert np.any(np.asarray(changed)[4:] != np.asarray(logits)[4:])
 

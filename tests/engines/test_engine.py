@@ -1,5 +1,6 @@
 """The fused engine: repeatable, the same for one seed or many, compiled once."""
 
+import inspect
 import logging
 
 import jax
@@ -12,6 +13,7 @@ from synthetic_returns.credit import driver
 from synthetic_returns.credit.compiled import compiled
 from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.method import Assignment
+from synthetic_returns.engines import programs
 from synthetic_returns.engines.fused import FusedEngine
 from tests.small import small_config
 from tests.trees import arrays
@@ -89,6 +91,19 @@ def test_nothing_is_compiled_after_the_first_steps(credit, caplog):
         assert any("Compiling" in record.getMessage() for record in caplog.records)
 
 
+def test_another_seed_of_the_same_settings_compiles_nothing(caplog):
+    def run(seed):
+        engine = FusedEngine(small_config(seed=seed), [seed])
+        for _ in range(4):
+            engine.step()
+        engine.report()
+
+    run(0)
+    with jax.log_compiles(), caplog.at_level(logging.WARNING):
+        run(1)
+    assert not [record for record in caplog.records if "Compiling" in record.getMessage()]
+
+
 def test_a_report_covers_the_episodes_since_the_last_one():
     engine = FusedEngine(small_config(), [0])
     engine.step()
@@ -118,11 +133,10 @@ def test_every_step_of_a_call_is_counted(updates):
 def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
     """The episodic model is never trained on a terminal state: whatever it says there is void."""
     seen = []
-    update = Learner.update
 
     def watch(self, state, trajectory, assignment):
         seen.append((trajectory.timestep.last, assignment.reward))
-        return update(self, state, trajectory, assignment)
+        return state, {}  # what would be learned is of no interest
 
     def assign(self, state, carry, segment):
         return Assignment(reward=jnp.ones(segment.reward.shape)), carry
@@ -130,6 +144,7 @@ def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
     monkeypatch.setattr(Learner, "update", watch)
     monkeypatch.setattr(Episodic, "assign", assign)
     monkeypatch.setattr(driver, "compiled", compiled.__wrapped__)  # not yet compiled
+    monkeypatch.setattr(programs, "_fused", inspect.unwrap(programs._fused))
     monkeypatch.setattr("equinox.filter_jit", lambda function, **kwargs: function)
     FusedEngine(small_config("episodic"), [0]).step()
     ((last, c_t),) = seen

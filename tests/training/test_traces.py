@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +24,7 @@ from synthetic_returns.training.trainer import train
 from synthetic_returns.viewer.playing import play, record
 from synthetic_returns.viewer.shown_terms import line_charts
 from synthetic_returns.viewer.state_bars import state_bars
-from tests.small import untrained
+from tests.small import small_config, untrained
 from tests.viewer.made_up import one_of_each_kind
 
 
@@ -143,24 +144,28 @@ def test_recording_changes_no_result(recorded, tmp_path):
 
 @pytest.mark.parametrize("current", ["features", "core"])
 def test_credit_of_the_agents_own_model(tmp_path, current):
-    config = tiny(
-        "chain", "paper", {"credit.current": current, "steps": 640, "reporting.traces": 1}
-    )
+    config = small_config("paper", {"credit.current": current, "reporting.traces": 1})
     run = train(config, out=tmp_path / "run")
     (trace,) = read_traces(run.path)
     _, agent, credit = load_run(run.path, config)
     assert isinstance(credit, AuxiliaryCredit)
     model = agent.credit
     observation = jnp.asarray(trace.observation)[:, None]
-    features = agent.network.torso(observation)
-    first = jnp.arange(len(trace.reward))[:, None] == 0
-    hidden, _ = agent.network.recur(features, first, agent.network.initial_state(1))
-    seen = hidden if current == "core" else features
+    first = jnp.asarray(np.arange(len(trace.reward))[:, None] == 0)
+
+    @eqx.filter_jit
+    def says(network, model):
+        features = network.torso(observation)
+        hidden, _ = network.recur(features, first, network.initial_state(1))
+        seen = hidden if current == "core" else features
+        return model.contribution(features), model.gate(seen), model.baseline(seen)
+
+    c, g, b = says(agent.network, model)
     terms = {name: np.asarray(term.values) for name, term in trace.explanation.terms.items()}
-    assert_close(terms["c"][:-1], model.contribution(features)[:-1, 0])
+    assert_close(terms["c"][:-1], c[:-1, 0])
     assert terms["c"][-1] == 0  # a terminal state earns nothing
-    assert_close(terms["g"][:-1], model.gate(seen)[:-1, 0])
-    assert_close(terms["b"][:-1], model.baseline(seen)[:-1, 0])
+    assert_close(terms["g"][:-1], g[:-1, 0])
+    assert_close(terms["b"][:-1], b[:-1, 0])
 
 
 @pytest.mark.parametrize("name", ["paper", "fast"])

@@ -131,8 +131,10 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("kind", METHODS)
-@pytest.mark.parametrize("steps", [40, 150])  # before the buffer is full, and after
+# After the buffer is full; how it is kept also before.
+@pytest.mark.parametrize(
+    ("kind", "steps"), [*((kind, 150) for kind in METHODS), ("advance", 40), ("memory", 40)]
+)
 def test_what_is_sampled_is_what_the_method_says_now(kind, steps):
     model = agent(**METHODS[kind])
     buffer, played = model.replay_buffer, Played(model.replay_buffer)
@@ -260,18 +262,16 @@ def test_it_is_saved_with_the_agent(tmp_path, n_steps):
     assert other.replay_buffer.report()["episodes"] == model.replay_buffer.report()["episodes"]
 
 
-CONTINUOUS = {
-    "SAC": lambda env: SAC("MlpPolicy", env, learning_starts=20, batch_size=8, device="cpu"),
-    "TD3": lambda env: TD3("MlpPolicy", env, learning_starts=20, batch_size=8, device="cpu"),
-    "TQC": lambda env: contrib.TQC("MlpPolicy", env, learning_starts=20, batch_size=8,
-                                   device="cpu"),
-}  # fmt: skip
+CONTINUOUS = {"SAC": SAC, "TD3": TD3, "TQC": contrib.TQC}
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_agents_with_continuous_actions(name):
     env = make_vec_env("Pendulum-v1", 2, seed=0)
-    model = sr.with_credit(CONTINUOUS[name](env), method=ADVANCE, learn_every=1)
+    # Episodes have 200 steps; the agents learn after the first two.
+    small = {"batch_size": 8, "policy_kwargs": {"net_arch": [16]}, "learning_starts": 420}
+    model = CONTINUOUS[name]("MlpPolicy", env, device="cpu", **small)
+    model = sr.with_credit(model, method=ADVANCE, learn_every=1)
     assert model.replay_buffer.credit.driver.spec.max_steps == 200
     model.learn(480, callback=sr.SyntheticReturnsCallback())
     assert model.replay_buffer.report()["episodes"] >= 2

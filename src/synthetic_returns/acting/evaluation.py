@@ -2,19 +2,21 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from synthetic_returns.acting import actor
+from synthetic_returns.acting.actor import ActorState
 from synthetic_returns.acting.host_actor import UNROLL, HostActor
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.nn.networks import Network
-from synthetic_returns.types import Key, TimeStep
+from synthetic_returns.types import Key, TimeStep, Trajectory
 from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.sharing import shared
 from synthetic_returns.utils.statistics import bootstrap_interval
 
 __all__ = ["Evaluation", "evaluate"]
@@ -75,16 +77,22 @@ def _jax_unrolls(
     env: Environment, network: Network, num_envs: int, key: Key, greedy: bool
 ) -> Generator[TimeStep, None, None]:
     """Consecutive unrolls, each at least as long as an episode."""
-    vector = VectorEnvironment(env)
-    state = actor.start(vector, network, num_envs, key)
-    unroll = eqx.filter_jit(
-        lambda network, state: actor.unroll(
-            vector, network, state, env.max_episode_steps + 1, greedy=greedy
-        )
-    )
+    state = actor.start(VectorEnvironment(env), network, num_envs, key)
+    unroll = _compiled(env, greedy)
     while True:
         state, trajectory = unroll(network, state)
         yield trajectory.timestep
+
+
+@shared
+def _compiled(env: Environment, greedy: bool) -> Callable[..., tuple[ActorState, Trajectory]]:
+    """An unroll of a whole episode."""
+    length = env.max_episode_steps + 1
+
+    def unroll(network: Network, state: ActorState) -> tuple[ActorState, Trajectory]:
+        return actor.unroll(VectorEnvironment(env), network, state, length, greedy=greedy)
+
+    return eqx.filter_jit(unroll)
 
 
 def _host_unrolls(

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.actor import ActorState
@@ -27,6 +27,7 @@ from synthetic_returns.engines.layouts import (
     spread_update,
     trajectory_layout,
 )
+from synthetic_returns.engines.programs import compile_fused, fused, staggering, unroll_of
 from synthetic_returns.engines.replaying import Mixing, Rehearsing, make_replaying
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.base import Environment, VectorEnvironment
@@ -87,16 +88,17 @@ class FusedEngine:
                 f"seeds one by one with the agent {config.agent.name!r}."
             )
         self._metrics: dict[str, Float[Array, "*seeds"]] = {}
-        unroll, update = self._unroll_one, self._learner.update
-        if self._many:
-            unroll, update = eqx.filter_vmap(unroll), eqx.filter_vmap(update)
-        if self._mesh:
-            trajectory = self._trajectory_layout()
-            unroll = spread(unroll, self._mesh, (ALIKE, ROWS), (ROWS, trajectory))
-            update = spread_update(update, self._mesh, self._learner_state, trajectory)
-        self._unroll = eqx.filter_jit(unroll, donate="all-except-first")
-        self._update = eqx.filter_jit(update, donate="all")
-        self._steps = eqx.filter_jit(self._scan(unroll, update), donate="all")
+        if self._mesh is None:
+            programs = fused(config, many=self._many)
+        else:
+            unroll, update = unroll_of(config), self._learner.update
+            trajectory = self._trajectory_layout(unroll)
+            programs = compile_fused(
+                spread(unroll, self._mesh, (ALIKE, ROWS), (ROWS, trajectory)),
+                spread_update(update, self._mesh, self._learner_state, trajectory),
+                settings.updates_per_call,
+            )
+        self._unroll, self._update, self._steps = programs
 
     def step(self) -> None:
         """One unroll of every environment and one update from it, or several of these."""
@@ -182,27 +184,10 @@ class FusedEngine:
                 layout,
             )
 
-    def _trajectory_layout(self) -> Any:
+    def _trajectory_layout(self, unroll: Callable[..., Any]) -> Any:
         network = self._learner_state.agent.network
-        _, trajectory = jax.eval_shape(self._unroll_one, network, self._actor_state)
+        _, trajectory = jax.eval_shape(unroll, network, self._actor_state)
         return trajectory_layout(trajectory)
-
-    def _scan(self, unroll: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
-        """Several unrolls and updates as one computation; the metrics are those of the last."""
-
-        def step(states: tuple[LearnerState, ActorState], _: None) -> tuple[Any, Any]:
-            learner_state, actor_state = states
-            actor_state, trajectory = unroll(learner_state.agent.network, actor_state)
-            learner_state, metrics = update(learner_state, trajectory, None)
-            return (learner_state, actor_state), metrics
-
-        def steps(learner_state: LearnerState, actor_state: ActorState) -> tuple[Any, ...]:
-            states, metrics = jax.lax.scan(
-                step, (learner_state, actor_state), length=self._settings.updates_per_call
-            )
-            return (*states, jax.tree.map(lambda x: x[-1], metrics))
-
-        return steps
 
     @property
     def _count(self) -> int:
@@ -220,14 +205,8 @@ class FusedEngine:
         network = self._learner.behaviour(learner_state.agent.network, num_envs)
         actor_state = actor.start(self._env, network, num_envs, actor_key)
         if self._settings.stagger:
-            actor_state = actor.stagger(self._env, network, actor_state)
+            actor_state = staggering(self._env)(network, actor_state)
         return learner_state, actor_state
-
-    def _unroll_one(
-        self, network: Any, state: ActorState, arm: Int[Array, "envs"] | None = None
-    ) -> tuple[ActorState, Trajectory]:
-        acting = self._learner.behaviour(network, len(state.key), arm=arm)
-        return actor.unroll(self._env, acting, state, self._settings.unroll_length)
 
     def _credited(self, trajectory: Trajectory) -> Sequence[tuple[Trajectory, Assignment | None]]:
         """The unrolls whose credit is known: this one, or earlier ones if it has to wait."""

@@ -20,6 +20,7 @@ from synthetic_returns.credit.method import Assignment
 from synthetic_returns.credit.model import Credit
 from synthetic_returns.engines.credit import credit_of, make_driver
 from synthetic_returns.engines.layouts import spread_update, trajectory_layout
+from synthetic_returns.engines.programs import compiled_update
 from synthetic_returns.engines.replaying import Mixing, Rehearsing, make_replaying
 from synthetic_returns.envs.base import select_rows
 from synthetic_returns.nn.networks import Network
@@ -142,7 +143,7 @@ class UnrollLearner:
             self._lags.append(self.updates - unroll.version)
             self._follow(unroll)
         if self._update is None:
-            self._update = eqx.filter_jit(self._learner.update, donate="all")
+            self._update = compiled_update(self.config)
         self._state, metrics = replaying.learn(self._update, self._state)
         self._metrics = metrics or self._metrics
         self.updates = int(self._state.updates)
@@ -168,9 +169,10 @@ class UnrollLearner:
         self.updates += 1
 
     def _compiled_update(self, state: LearnerState, trajectory: Trajectory) -> Callable[..., Any]:
-        update = self._learner.update
-        if self._mesh:
-            update = spread_update(update, self._mesh, state, trajectory_layout(trajectory))
+        if self._mesh is None:
+            return compiled_update(self.config)
+        layout = trajectory_layout(trajectory)
+        update = spread_update(self._learner.update, self._mesh, state, layout)
         return eqx.filter_jit(update, donate="all")
 
     def _follow(self, unroll: Unroll) -> list[tuple[Unroll, Assignment | None]]:

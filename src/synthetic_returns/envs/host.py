@@ -7,7 +7,7 @@ cannot tell where its environments run.
 
 import abc
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float32, Int, Int8, Shaped
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.types import Key, StepType, TimeStep
+from synthetic_returns.utils.sharing import shared
 
 __all__ = ["HostEnvironments", "HostStep", "HostTask", "JaxEnvironments", "host_environments"]
 
@@ -119,14 +120,19 @@ class HostTask(TaskSpec):
         """A batch of environments whose luck is decided by the key, which is consumed."""
 
 
+@shared
+def _compiled(vector: VectorEnvironment) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Its reset and its step."""
+    return jax.jit(vector.reset), jax.jit(vector.step)
+
+
 class JaxEnvironments(HostEnvironments):
     """A task written in JAX, stepped from the host: the same episodes as inside a fused engine."""
 
     def __init__(self, env: Environment, num_envs: int, key: Key):
         """Compiles nothing yet; the first step does."""
-        self._vector = VectorEnvironment(env)
         self._keys = jax.random.split(key, num_envs)
-        self._reset, self._step = jax.jit(self._vector.reset), jax.jit(self._vector.step)
+        self._reset, self._step = _compiled(VectorEnvironment(env))
         self._state: Any = None
 
     def reset(self) -> HostStep:

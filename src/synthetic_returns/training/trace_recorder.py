@@ -1,5 +1,7 @@
 """Plays and explains the example episodes of a run; see ``traces``."""
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.nn.exploring import ExploringNetwork
 from synthetic_returns.training.traces import SUFFIXES, Player, Trace
 from synthetic_returns.types import Key, TimeStep, Trajectory
+from synthetic_returns.utils.sharing import shared
 
 __all__ = ["TraceRecorder"]
 
@@ -38,8 +41,6 @@ class TraceRecorder:
     def __init__(self, task: TaskSpec):
         """Compiles nothing yet; the first recording does."""
         self._task = task
-        self._record = eqx.filter_jit(self._play_and_explain)
-        self._explain = eqx.filter_jit(_explain)
 
     def record(self, run: Path, step: int, seed: int, agent: Agent, credit: Credit | None) -> None:
         """Writes the traces of this moment into a run directory.
@@ -52,7 +53,8 @@ class TraceRecorder:
           credit: explains, if there is any.
         """
         key = jax.random.key(SEED_OFFSET + seed)
-        record = self._record if isinstance(self._task, Environment) else self._record_on_host
+        task = self._task
+        record = _compiled(task) if isinstance(task, Environment) else self._record_on_host
         reference, episodes = record(agent, credit, key)
         for player, (timestep, explanation) in episodes.items():
             trace = _cut(step, timestep, explanation, reference)
@@ -61,35 +63,42 @@ class TraceRecorder:
     def _record_on_host(self, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
         """The same for environments that cannot be compiled: slow, so only what is needed."""
         played = _best(_whole(play_episodes(self._task, agent.network, EPISODES, key)))
-        return None, {"agent": (played.timestep, self._explain(credit, played))}
+        return None, {"agent": (played.timestep, _explain_compiled(credit, played))}
 
-    def _play_and_explain(self, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
-        """The longest possible episode of each player, with its explanation."""
-        env: Any = self._task
-        played = _play(env, agent, key)
-        own, exploring, random = (
-            _columns(played, *part)
-            for part in ((0, EPISODES), (EPISODES, -RANDOM), (-RANDOM, None))
-        )
-        shown = [_best(own), _middling(exploring)]
-        players: list[Player] = ["agent", "exploring"]
-        if env.has_script:
-            shown.append(_play_script(env, agent, key))
-            players.append("scripted")
-        # Explained together, so that this is compiled once.
-        beside = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *shown, random)
-        explanation = _explain(credit, beside)
-        at_random = _columns(explanation, -RANDOM, None)
-        reference = reference_credit(at_random, random.timestep.last)
-        episodes: dict[Player, tuple[TimeStep, Explanation]] = {
-            player: (one.timestep, _columns(explanation, column, column + 1))
-            for column, (player, one) in enumerate(zip(players, shown, strict=True))
-        }
-        return reference, episodes
+
+@shared
+def _compiled(task: Environment) -> Callable[..., _Recorded]:
+    return eqx.filter_jit(functools.partial(_play_and_explain, task))
+
+
+def _play_and_explain(env: Environment, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
+    """The longest possible episode of each player, with its explanation."""
+    played = _play(env, agent, key)
+    own, exploring, random = (
+        _columns(played, *part) for part in ((0, EPISODES), (EPISODES, -RANDOM), (-RANDOM, None))
+    )
+    shown = [_best(own), _middling(exploring)]
+    players: list[Player] = ["agent", "exploring"]
+    if env.has_script:
+        shown.append(_play_script(env, agent, key))
+        players.append("scripted")
+    # Explained together, so that this is compiled once.
+    beside = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *shown, random)
+    explanation = _explain(credit, beside)
+    at_random = _columns(explanation, -RANDOM, None)
+    reference = reference_credit(at_random, random.timestep.last)
+    episodes: dict[Player, tuple[TimeStep, Explanation]] = {
+        player: (one.timestep, _columns(explanation, column, column + 1))
+        for column, (player, one) in enumerate(zip(players, shown, strict=True))
+    }
+    return reference, episodes
 
 
 def _explain(credit: Credit | None, played: Played) -> Explanation:
     return credit.explain(played) if credit else Explanation()
+
+
+_explain_compiled = eqx.filter_jit(_explain)
 
 
 def _opinion(

@@ -128,14 +128,16 @@ def _play(
     return trajectory.timestep, explain(credit, trajectory), states
 
 
+_explain_one = eqx.filter_jit(explain)
+
+
 def _play_on_host(
     task: TaskSpec, network: Network, credit: Credit | None, episodes: int, key: Key
 ) -> Played:
     """Episodes of environments that cannot be compiled, explained one by one: they are large."""
     trajectory = play_episodes(task, network, episodes, key)
-    explain_one = eqx.filter_jit(explain)
     explanations = [
-        explain_one(credit, jax.tree.map(lambda x, c=column: x[:, c : c + 1], trajectory))
+        _explain_one(credit, jax.tree.map(lambda x, c=column: x[:, c : c + 1], trajectory))
         for column in range(episodes)
     ]
     explanation = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *explanations)

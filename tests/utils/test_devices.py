@@ -8,7 +8,7 @@ import pytest
 
 from synthetic_returns.utils.devices import device_mesh
 
-CASES = [("paper", "fused"), ("none", "fused"), ("paper", "local")]
+CASES = [("paper", "fused"), ("paper", "local")]
 PROGRAM = """
 import json, os, sys
 os.sched_getaffinity = lambda _: {0, 1, 2, 3}  # devices do not need a core each to be right

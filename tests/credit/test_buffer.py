@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.data.buffer import EpisodeBuffer
+from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded, padded_length
 from synthetic_returns.credit.data.episode import Episode
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.buckets import bucket
@@ -75,7 +75,7 @@ def test_samples_are_whole_episodes_and_all_are_drawn():
     observation, reward, length = (
         np.asarray(x) for x in (batch.observation, batch.reward, batch.length)
     )
-    longest = bucket(int(length.max()), 12)
+    longest = padded_length(int(length.max()), 12)
     assert observation.shape[:2] == (longest + 1, 200)
     assert reward.shape == batch.discount.shape == batch.valid.shape == (longest, 200)
     numbers = reward[0].astype(int)
@@ -96,6 +96,17 @@ def test_few_sizes():
     for length, size in zip(lengths, sizes, strict=True):
         assert length <= size < 2 * length
     assert bucket(7, 7) == 7
+    assert [bucket(number, base=4) for number in (1, 2, 4, 5, 16, 17)] == [1, 4, 4, 16, 16, 64]
+
+
+def test_batches_are_padded_to_few_lengths_and_fewer_numbers():
+    """Episodes that end by failing have any length, and few of them end together."""
+    shapes = {
+        padded([numbered(1, length=length)] * number, 100).reward.shape
+        for length in range(1, 101)
+        for number in range(1, 17)
+    }
+    assert shapes == {(length, number) for length in (32, 64, 100) for number in (1, 4, 16)}
 
 
 def test_a_buffer_too_small_to_have_an_archive_is_refused():

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from synthetic_returns.credit.beside import Beside
 from synthetic_returns.credit.compiled import compiled
-from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded
+from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded, padded_length
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.memory import slots_that_fit
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
@@ -247,7 +247,8 @@ class CreditDriver(Generic[Item]):
             return
         longest = max(map(len, episodes))
         max_steps = max(longest, self.buffer.max_steps)
-        together = max(1, EXAMINED_STATES // bucket(longest, max_steps))
+        together = max(1, EXAMINED_STATES // padded_length(longest, max_steps))
+        together = bucket(together + 1, base=4) // 4  # so that their number is not padded
         for start in range(0, len(episodes), together):
             some = padded(episodes[start : start + together], max_steps, self._fields)
             self._arrays = self._functions.examine(self._arrays, vars(some))

@@ -3,14 +3,17 @@
 __all__ = ["bucket"]
 
 
-def bucket(length: int, longest: int | None = None) -> int:
-    """Rounds a length up to a power of two.
+def bucket(length: int, longest: int | None = None, *, base: int = 2) -> int:
+    """Rounds a length up to a power.
 
     Compiling for one size more takes longer than hundreds of updates on what it would save.
 
     Args:
       length: to be rounded up.
       longest: what no size exceeds, if there is such a bound.
+      base: of the powers.
     """
-    size = 2 ** max(0, length - 1).bit_length()
+    size = 1
+    while size < length:
+        size *= base
     return size if longest is None else min(longest, size)

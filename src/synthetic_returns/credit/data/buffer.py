@@ -10,11 +10,12 @@ from synthetic_returns.credit.data.episode import Episode, EpisodeBatch
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.buckets import bucket
 
-__all__ = ["OF_EPISODES", "EpisodeBuffer", "longer", "padded"]
+__all__ = ["OF_EPISODES", "EpisodeBuffer", "longer", "padded", "padded_length"]
 
 PEERS = 4  # episodes of the same age for each one that is drawn
 OF_EPISODES = ("length", "number", "seen")  # what is known of whole episodes
 ALWAYS = ("observation", "reward", "discount")
+SHORTEST = 32  # steps; to compile for fewer saves nothing
 
 
 class EpisodeBuffer:
@@ -154,7 +155,7 @@ class EpisodeBuffer:
             held = held[np.clip(start, 0, len(held) - width) :][:width]
         slots = rng.choice(held, size)
         length = self.length[slots]
-        longest = bucket(int(length.max()), self.max_steps)
+        longest = padded_length(int(length.max()), self.max_steps)
         fields = {
             name: jnp.asarray(np.swapaxes(array[slots, : longest + (name == "observation")], 0, 1))
             for name, array in self.arrays.items()
@@ -192,10 +193,15 @@ def longer(array: np.ndarray, steps: int) -> np.ndarray:
     return grown
 
 
+def padded_length(length: int, max_steps: int) -> int:
+    """One of few lengths, each of which is compiled for."""
+    return bucket(max(length, SHORTEST), max_steps)
+
+
 def padded(episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = ()) -> EpisodeBatch:
-    """Episodes side by side, padded to few different lengths and numbers."""
-    time = bucket(max(map(len, episodes)), max_steps)
-    batch = bucket(len(episodes))
+    """Episodes side by side, padded to few different lengths and fewer numbers."""
+    time = padded_length(max(map(len, episodes)), max_steps)
+    batch = bucket(len(episodes), base=4)
     length = np.zeros(batch, np.int32)
     length[: len(episodes)] = [len(episode) for episode in episodes]
     arrays = {}

@@ -99,19 +99,17 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
     episodes = random_episodes(0, 9, lengths=(1, 2, 4, STEPS))
     assert len({len(e) for e in episodes}) > 2
     scale, c_mean, u_mean = 2.0, 0.3, -0.2
-    gains = [dict[tuple[int, int], float]() for _ in range(6)]
-    outcomes = [dict[tuple[int, int], float]() for _ in range(6)]
+    gains = [dict[tuple[int, int], float]() for _ in range(5)]
+    outcomes = [dict[tuple[int, int], float]() for _ in range(5)]
     for i, one in enumerate(episodes):
         p, r = predicted(state, one), one.reward.astype(np.float64)
-        for t in range(len(one)):
-            gains[5][t, i], outcomes[5][t, i] = scale * p.b[t], r[t]
         for t in range(len(one) - 1):  # the last step is not paid in advance
             gains[0][t, i] = scale * (p.c[t] - c_mean)
             gains[1][t, i] = scale * (p.u[t] - u_mean)
             gains[2][t, i] = scale * (p.forecast[t + 1] - p.forecast[t])
             left = sum(r[k] - scale * p.b[k] for k in range(t + 1, len(one)))
             outcomes[0][t, i] = outcomes[1][t, i] = left
-            outcomes[2][t, i] = sum(scale * p.b[k] for k in range(t + 1, len(one)))
+            outcomes[2][t, i] = sum(r[k] for k in range(t + 1, len(one)))
             for steps, sums in ((0, 3), (1, 4)):  # all that was paid so far
                 gains[sums][t, i] = sum(gains[steps][k, i] for k in range(t + 1))
                 outcomes[sums][t, i] = left
@@ -128,12 +126,10 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
         variance = sum(x**2 for x in products) / squares**2  # by the luck of whole episodes
         known.append(slopes[-1] / (1 + variance))
     after = examine(state, padded(episodes, STEPS, ["action"]))
-    found = [after.evidence.products, after.evidence_for_b.products]
-    found = np.divide(*np.concatenate(found).T)
+    found = np.divide(*np.asarray(after.evidence.products).T)
     np.testing.assert_allclose(found, slopes, rtol=2e-4)
-    c, u, forecast, c_sum, u_sum, b = np.clip(known, 0, 1)
-    trust = [max(c, c_sum), max(u, u_sum), forecast * b]
-    np.testing.assert_allclose(after.trust, trust, rtol=2e-4)
+    c, u, forecast, c_sum, u_sum = np.clip(known, 0, 1)
+    np.testing.assert_allclose(after.trust, [max(c, c_sum), max(u, u_sum), forecast], rtol=2e-4)
 
 
 def test_a_cause_that_happens_once_is_trusted_in_full():
@@ -200,7 +196,6 @@ def test_what_is_usual_at_the_end_is_the_last_reward_less_what_was_advanced():
         state,
         jnp.array([[0.5, 1.0], [0.7, 1.0], [0.25, 1.0], [0.1, 1.0], [0.2, 1.0]]),
     )
-    state = eqx.tree_at(lambda s: s.evidence_for_b.products, state, jnp.array([[0.8, 1.0]]))
     episodes = random_episodes(1, 5, lengths=(2, STEPS))
     after = examine(state, padded(episodes, STEPS, ["action"]))
     trust = np.asarray(after.trust, np.float64)
@@ -291,9 +286,9 @@ def test_without_a_part_something_else_is_paid(part):
     one = random_episodes(3, 1)[0]
     half = jnp.array([0.5, 1.0])
     state = eqx.tree_at(
-        lambda s: (s.evidence.products, s.evidence_for_b.products, s.at_end),
+        lambda s: (s.evidence.products, s.at_end),
         state,
-        (jnp.tile(half, (5, 1)), half[None], jnp.float32(3.0)),
+        (jnp.tile(half, (5, 1)), jnp.float32(3.0)),
     )
     time = jnp.arange(STEPS + 1, dtype=jnp.int32)[:, None]
     inputs = jnp.asarray(one.observation)[:, None], jnp.asarray(one.action)[:, None], time

@@ -33,7 +33,6 @@ class AdvanceState(eqx.Module):
       variance: running variance of the return to come; its root is the model's unit of reward.
       mean: running means of c and u, which count as no contribution.
       evidence: what came of what would have been paid.
-      evidence_for_b: what came of the rewards that b said.
       at_end: the mean of what is left to be paid at the end of an episode.
       length: the mean number of transitions of an episode.
       updates: how many there were.
@@ -46,7 +45,6 @@ class AdvanceState(eqx.Module):
     variance: Float[Array, ""]
     mean: Float[Array, "2"]
     evidence: Evidence
-    evidence_for_b: Evidence
     at_end: Float[Array, ""]
     length: Float[Array, ""]
     updates: Int[Array, ""]
@@ -76,7 +74,6 @@ class AdvanceState(eqx.Module):
             variance=jnp.ones(()),
             mean=jnp.zeros(2),
             evidence=Evidence.init(claims=5),
-            evidence_for_b=Evidence.init(claims=1),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
             updates=jnp.zeros((), jnp.int32),
@@ -98,17 +95,12 @@ class AdvanceState(eqx.Module):
         unpredictable. But it is too low where a cause happens once: among those who do not take
         the key now are those who took it before. So for c and u, which are paid at the cause, the
         slope on all that was paid so far counts if it is larger.
-
-        The forecast is compared with what b says later, and b with the rewards: they may hold much
-        that neither claims to know, as coin flips at every step, and so each comparison is sharper
-        than that of the forecast with all rewards to come.
         """
         c, u, forecast, c_sum, u_sum = self.evidence.slopes
-        (b,) = self.evidence_for_b.slopes
         trust = {
             "c": jnp.maximum(c, c_sum),
             "u": jnp.maximum(u, u_sum),
-            "forecast": forecast * b,
+            "forecast": forecast,
         }
         if "trust" in self.without:
             trust = dict.fromkeys(trust, jnp.ones(()))
@@ -228,22 +220,18 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     goes_on = valid & ~ends  # what is paid in advance is paid before the end
     prediction = state.model(episodes.observation, episodes.action, _time(episodes))
     reward = jnp.where(valid, episodes.reward, 0)
-    b = jnp.where(valid, state.scale * prediction.b, 0)
-    left = reward - b
+    left = jnp.where(valid, reward - state.scale * prediction.b, 0)
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
     sums = jnp.cumsum(gains[:2], axis=1)
-    b_to_come, left_to_come = (_to_come(x) - x for x in (b, left))
+    to_come, left_to_come = (_to_come(x) - x for x in (reward, left))
     # Before the first update neither the unit of reward nor the model means anything.
     evidence = state.evidence.with_episodes(
         jnp.concatenate([gains, sums]),
-        jnp.stack([left_to_come, left_to_come, b_to_come, left_to_come, left_to_come]),
+        jnp.stack([left_to_come, left_to_come, to_come, left_to_come, left_to_come]),
         goes_on,
         counts=state.updates > 0,
     )
-    evidence_for_b = state.evidence_for_b.with_episodes(
-        b[None], reward[None], valid, counts=state.updates > 0
-    )
-    state = eqx.tree_at(lambda s: (s.evidence, s.evidence_for_b), state, (evidence, evidence_for_b))
+    state = eqx.tree_at(lambda s: s.evidence, state, evidence)
 
     # What an episode is paid at its end: the last reward, less what it was advanced.
     number = jnp.sum(episodes.length > 0, dtype=jnp.float32)

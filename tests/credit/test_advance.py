@@ -120,8 +120,8 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
             alive = [j for (s, j) in gain if s == t]
             mean_gain = np.mean([gain[t, j] for j in alive])
             mean_outcome = np.mean([outcome[t, j] for j in alive])
-            products[i] += (value - mean_gain) * (outcome[t, i] - mean_outcome)
-            squares += (value - mean_gain) ** 2
+            products[i] += float((value - mean_gain) * (outcome[t, i] - mean_outcome))
+            squares += float((value - mean_gain) ** 2)
         slopes.append(sum(products) / squares)
         variance = sum(x**2 for x in products) / squares**2  # by the luck of whole episodes
         known.append(slopes[-1] / (1 + variance))

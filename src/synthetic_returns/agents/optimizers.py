@@ -92,7 +92,7 @@ class UsualState(NamedTuple):
     """How large gradients are usually."""
 
     square: Any
-    count: jax.Array
+    seen: jax.Array
 
 
 def clip_unusual(times: float) -> optax.GradientTransformation:
@@ -111,8 +111,8 @@ def clip_unusual(times: float) -> optax.GradientTransformation:
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, UsualState]:
         del params
-        known = state.count >= GETTING_TO_KNOW
-        rate = jnp.maximum(1 - MEMORY, 1 / (state.count + 1))
+        known = state.seen >= GETTING_TO_KNOW
+        rate = jnp.maximum(1 - MEMORY, 1 / (state.seen + 1))
 
         def clipped(x: jax.Array, square: jax.Array) -> jax.Array:
             most = times * jnp.sqrt(square)
@@ -124,6 +124,6 @@ def clip_unusual(times: float) -> optax.GradientTransformation:
             lambda old, x: old + rate * (jnp.sum(jnp.square(x)) - old), state.square, updates
         )
         updates = jax.tree.map(clipped, updates, state.square)
-        return updates, UsualState(square, state.count + 1)
+        return updates, UsualState(square, state.seen + 1)
 
     return optax.GradientTransformation(init, update)

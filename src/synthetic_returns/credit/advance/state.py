@@ -1,7 +1,6 @@
 """What the method of advances has learned, and the two things that change it."""
 
 import functools
-import math
 
 import equinox as eqx
 import jax
@@ -257,7 +256,7 @@ def _optimizer(learning_rate: float, without: tuple[Part, ...]) -> optax.Gradien
     single gradient of 20 times the usual size has silenced all of c for hundreds of updates.
     """
     return optax.chain(
-        clip_unusual(math.inf if "clipping" in without else UNUSUAL),
+        optax.identity() if "clipping" in without else clip_unusual(UNUSUAL),
         steady_adam(learning_rate, weight_decay=0.0 if "decay" in without else WEIGHT_DECAY),
     )
 

@@ -9,6 +9,7 @@ from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.paper.method import Paper
+from synthetic_returns.credit.rudder.method import Rudder
 from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
 from synthetic_returns.presets import preset, with_agent
 from synthetic_returns.renamed import RENAMED
@@ -119,7 +120,19 @@ def test_another_credit_method_keeps_as_many_episodes_and_trains_as_often_as_it_
     assert isinstance(credit, Advance)
     replay = credit.replay
     assert (replay.slots, replay.save) == (32, False)
-    assert replay.updates_per_episode == Advance().replay.updates_per_episode != 1.0
+    assert replay.same_age  # the preset's own does not compare ages
+    assert replay.batch_size == Advance().replay.batch_size != 4
+
+
+def test_another_credit_method_has_its_own_encoder_unless_one_is_made_for_the_task():
+    small = configuration(["chain", "--credit", "rudder"]).credit
+    assert isinstance(small, Rudder)
+    assert small.encoder == Rudder().encoder != Advance().encoder
+    pong = preset("pong").credit
+    images = configuration(["pong", "--credit", "rudder"]).credit
+    assert isinstance(pong, Episodic)
+    assert isinstance(images, Rudder)
+    assert images.encoder == pong.encoder
 
 
 def test_the_presets_own_choice_keeps_its_settings():

@@ -134,8 +134,9 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
 
 def test_a_cause_that_happens_once_is_trusted_in_full():
     """Whoever takes the key now did not take it before: single steps see half of its worth."""
-    gains, outcomes = np.zeros((5, STEPS, 6)), np.zeros((5, STEPS, 6))
-    for i in range(6):
+    episodes = 60
+    gains, outcomes = np.zeros((5, STEPS, episodes)), np.zeros((5, STEPS, episodes))
+    for i in range(episodes):
         taken = i % 3  # at step 0, at step 1, or not at all
         if taken < 2:
             gains[0, taken, i] = 1
@@ -144,7 +145,7 @@ def test_a_cause_that_happens_once_is_trusted_in_full():
     evidence = Evidence.init(claims=5).with_episodes(
         jnp.asarray(gains, jnp.float32),
         jnp.asarray(outcomes, jnp.float32),
-        jnp.ones((STEPS, 6), bool),
+        jnp.ones((STEPS, episodes), bool),
         jnp.asarray(True),
     )
     assert float(evidence.slopes[0]) < 0.6

@@ -73,8 +73,9 @@ def test_attention_looks_back_only_and_at_what_exists():
         assert not np.any(a[n:])
     later = batch.source.at[4].set(1.0)
     _, changed = model(later, batch.valid)
-    np.testing.assert_array_equal(np.asarray(changed)[:4], np.asarray(logits)[:4])
-    assert np.any(np.asarray(changed)[4:] != np.asarray(logits)[4:])
+    logits, changed = np.asarray(logits)[:, :2], np.asarray(changed)[:, :2]  # of the two episodes
+    np.testing.assert_array_equal(changed[:4], logits[:4])
+    assert np.any(changed[4:] != logits[4:])
 
 
 def test_the_reward_goes_to_its_cause():

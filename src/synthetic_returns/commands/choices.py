@@ -106,16 +106,19 @@ def _convert(group: str, current: Any, kind: type[Any]) -> Any:
     """Another kind of settings, with what both kinds have from the current one.
 
     A number of environments or a step size means the same everywhere. A credit method's own
-    settings do not, even if they have one name: it takes over whole parts only, such as its replay,
-    which says how many episodes of the task can be kept. How often it trains on them is its own.
+    settings do not, even if they have one name: it takes over whole parts only, and only those that
+    were made for the task, such as an encoder of its images, or a replay that says how many
+    episodes can be kept. How often it trains on them is its own.
     """
-    names = {field.name for field in dataclasses.fields(kind)}
-    shared: dict[str, Any] = {
-        field.name: value
-        for field in dataclasses.fields(current)
-        if field.name in names
-        and (dataclasses.is_dataclass(value := getattr(current, field.name)) or group != "credit")
-    }
+    names = {field.name for field in dataclasses.fields(kind)} & vars(current).keys()
+    shared: dict[str, Any] = {name: getattr(current, name) for name in names}
+    if group == "credit":
+        usual = type(current)()
+        shared = {
+            name: value
+            for name, value in shared.items()
+            if dataclasses.is_dataclass(value) and value != getattr(usual, name)
+        }
     if group == "credit" and "replay" in shared:
         shared["replay"] = dataclasses.replace(
             kind().replay, slots=shared["replay"].slots, save=shared["replay"].save

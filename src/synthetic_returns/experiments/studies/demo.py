@@ -21,7 +21,7 @@ ARMS = (
     dataclasses.replace(NONE, label="without").with_flags("--agent.discount", "0.99"),
 )
 DEMO = dataclasses.replace(
-    CATCH_DELAYED_20, name="demo", steps=160_000, seeds=1, bars=(), arms=ARMS
+    CATCH_DELAYED_20, name="demo", steps=240_000, seeds=1, bars=(), arms=ARMS
 )
 FIGURE = "demo.png"
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from synthetic_returns.experiments.experiment import EPISODIC, Arm
 from synthetic_returns.experiments.figures.steps_to_solve import draw_steps_to_solve
-from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.key_to_door import KEY_TO_DOOR
 from synthetic_returns.experiments.study import Results, Study
@@ -50,11 +49,7 @@ EXPERIMENTS = tuple(
 
 def draw(results: Results, out: Path) -> list[Path]:
     """Steps to solve of every seed; a cross at the right for a seed that did not."""
-    figure = new_figure(3.2)
-    axes = figure.subplots(1, len(EXPERIMENTS), sharey=True)
-    for ax, experiment in zip(axes, EXPERIMENTS, strict=True):
-        draw_steps_to_solve(ax, experiment, results[experiment.name])
-    return [save(figure, out / "ablation.png")]
+    return [draw_steps_to_solve(results, EXPERIMENTS, out / "ablation.png")]
 
 
 STUDY = Study("ablation", "one choice of the episodic learner removed at a time", EXPERIMENTS, draw)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from synthetic_returns.experiments.experiment import Arm
 from synthetic_returns.experiments.figures.steps_to_solve import draw_steps_to_solve
-from synthetic_returns.experiments.figures.style import new_figure, save
 from synthetic_returns.experiments.method_arms import ADVANCE
 from synthetic_returns.experiments.studies.untuned import (
     CATCH_20,
@@ -55,11 +54,7 @@ EXPERIMENTS = tuple(
 
 def draw(results: Results, out: Path) -> list[Path]:
     """Steps to solve of every seed, with everything and without each part."""
-    figure = new_figure(3.2)
-    axes = figure.subplots(1, len(EXPERIMENTS), sharey=True)
-    for ax, experiment in zip(axes, EXPERIMENTS, strict=True):
-        draw_steps_to_solve(ax, experiment, results[experiment.name])
-    return [save(figure, out / "parts.png")]
+    return [draw_steps_to_solve(results, EXPERIMENTS, out / "parts.png")]
 
 
 STUDY = Study("parts", "one part of the default method left out at a time", EXPERIMENTS, draw)

@@ -21,6 +21,7 @@ from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.nn.settings import TorsoSettings
+from synthetic_returns.utils.averages import suffix_average
 
 STEPS = 6
 examine = eqx.filter_jit(advance.examine)
@@ -65,7 +66,8 @@ def random_episodes(seed, number, lengths=(STEPS,)):
 def talkative(state):
     """With heads that say something before they have learned."""
     keys = iter(jax.random.split(jax.random.key(5), 8))
-    heads = [state.model.c, state.model.u, state.model.b, state.model.forecast]
+    names = ("c", "u", "b", "forecast", "variance")
+    heads = [getattr(state.model, name) for name in names]
     loud = [
         eqx.tree_at(
             lambda h: h.layers[-1].weight,
@@ -74,9 +76,8 @@ def talkative(state):
         )
         for head in heads
     ]
-    state = eqx.tree_at(
-        lambda s: (s.model.c, s.model.u, s.model.b, s.model.forecast), state, tuple(loud)
-    )
+    state = eqx.tree_at(lambda s: [getattr(s.model, name) for name in names], state, loud)
+    state = eqx.tree_at(lambda s: s.steady, state, state.model)
     return eqx.tree_at(
         lambda s: (s.updates, s.variance, s.mean),
         state,
@@ -86,11 +87,14 @@ def talkative(state):
 
 def predicted(state, one: Episode) -> Any:
     """A prediction in float64."""
-    time = jnp.arange(len(one) + 1, dtype=jnp.int32)[:, None]
-    observation, action = jnp.asarray(one.observation)[:, None], jnp.asarray(one.action)[:, None]
     return jax.tree.map(
-        lambda x: np.asarray(x, np.float64)[:, 0], predict(state.model, observation, action, time)
+        lambda x: np.asarray(x, np.float64)[:, 0], predict(state.model, *_inputs(one))
     )
+
+
+def _inputs(one: Episode) -> Any:
+    time = jnp.arange(len(one) + 1, dtype=jnp.int32)[:, None]
+    return jnp.asarray(one.observation)[:, None], jnp.asarray(one.action)[:, None], time
 
 
 def test_trust_is_the_slope_of_what_came_on_what_was_paid():
@@ -128,7 +132,8 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
     after = examine(state, padded(episodes, STEPS, ["action"]))
     found = np.divide(*np.asarray(after.evidence.products).T)
     np.testing.assert_allclose(found, slopes, rtol=2e-4)
-    c, u, forecast, c_sum, u_sum = np.clip(known, 0, 1)
+    c, u, forecast = np.clip(known[:3], 0, 1)
+    c_sum, u_sum = np.clip(known[3:], 0, advance.MOST_TRUST)
     np.testing.assert_allclose(after.trust, [max(c, c_sum), max(u, u_sum), forecast], rtol=2e-4)
 
 
@@ -273,8 +278,8 @@ def test_a_cause_that_no_observation_shows_is_found_in_the_action():
     assert np.mean(found[1]) - np.mean(found[0]) == pytest.approx(2, abs=0.5)
 
 
-PAID = ("u", "forecast", "trust", "share")
-LEARNED = ("certainty", "decay", "clipping")
+PAID = ("u", "forecast", "trust", "calibration", "share")
+LEARNED = ("averaging", "certainty", "decay", "clipping")
 
 
 def test_every_part_can_be_left_out():
@@ -285,18 +290,17 @@ def test_every_part_can_be_left_out():
 def test_without_a_part_something_else_is_paid(part):
     state = talkative(make_driver().state)
     one = random_episodes(3, 1)[0]
-    half = jnp.array([0.5, 1.0])
+    slopes = jnp.array([0.5, 0.5, 0.5, 1.5, 1.5])
     state = eqx.tree_at(
         lambda s: (s.evidence.products, s.at_end),
         state,
-        (jnp.tile(half, (5, 1)), jnp.float32(3.0)),
+        (jnp.stack([slopes, jnp.ones(5)], axis=1), jnp.float32(3.0)),
     )
-    time = jnp.arange(STEPS + 1, dtype=jnp.int32)[:, None]
-    inputs = jnp.asarray(one.observation)[:, None], jnp.asarray(one.action)[:, None], time
+    inputs = _inputs(one)
 
     def paid(state):
         prediction = predict(state.model, *inputs)
-        return jnp.sum(state.trusted(prediction), axis=0) + state.share(time)
+        return jnp.sum(state.trusted(prediction), axis=0) + state.share(inputs[-1])
 
     left_out = paid(dataclasses.replace(state, without=(part,)))
     assert np.abs(np.asarray(left_out - paid(state))).max() > 0.1
@@ -316,16 +320,44 @@ def test_without_a_part_something_else_is_learned(part):
     )
 
     def learned(state):
-        after, _ = eqx.filter_jit(advance.train)(state, ordinary, 1e-3)
-        return np.concatenate([np.ravel(x) for x in jax.tree.leaves(after.model)])
+        after, _ = eqx.filter_jit(advance.train)(state, ordinary, 1e-3, jax.random.key(1))
+        return np.concatenate([np.ravel(x) for x in jax.tree.leaves((after.model, after.steady))])
 
     left_out = learned(dataclasses.replace(state, without=(part,)))
     # Adam's first steps hardly depend on the size of a gradient: the differences may be small.
     assert not np.allclose(left_out, learned(state), rtol=0, atol=1e-8)
 
 
+def test_what_pays_is_an_average_over_the_last_updates():
+    """Of weights that grow by 1 an update it lags behind by a ninth of all updates."""
+    average = jnp.zeros(())
+    for count in range(900):
+        average = suffix_average(average, jnp.float32(count), jnp.int32(count))
+    assert 899 - float(average) == pytest.approx(900 / 9, rel=0.15)
+    state = talkative(make_driver().state)
+    batch = padded(random_episodes(0, 4), STEPS, ["action"])
+    state = dataclasses.replace(state, updates=jnp.int32(81))
+    after, _ = eqx.filter_jit(advance.train)(state, batch, 1e-3, jax.random.key(1))
+    moved = after.model.c.layers[0].weight - state.model.c.layers[0].weight
+    paid = after.steady.c.layers[0].weight - state.steady.c.layers[0].weight
+    np.testing.assert_allclose(paid, moved / 10, atol=1e-6)
+    one = random_episodes(4, 1)[0]
+    explain = eqx.filter_jit(Advance().explain)
+    explained = explain(after, padded([one], STEPS, ["action"])).terms["b"].values[0, 0]
+    told = after.scale * predict(after.steady, *_inputs(one)).b[0, 0]
+    np.testing.assert_allclose(explained, told, rtol=1e-5)
+    assert abs(float(told - after.scale * predict(after.model, *_inputs(one)).b[0, 0])) > 1e-5
+
+
+@pytest.mark.parametrize("steps", [1, 3, 6, 139])
+def test_every_point_of_an_episode_is_compared_sometimes(steps):
+    draw = jax.jit(lambda key: advance._points(steps, key))
+    drawn = [np.asarray(draw(key)) for key in jax.random.split(jax.random.key(0), 60)]
+    assert {int(x) for points in drawn for x in points} == set(range(steps))
+
+
 def test_an_unknown_part_is_named():
-    with pytest.raises(ValueError, match=r"'thrust'.*trust, certainty"):
+    with pytest.raises(ValueError, match=r"'thrust'.*trust, calibration"):
         check_parts(["u", "thrust"])
 
 
@@ -368,9 +400,9 @@ def test_an_error_of_b_does_not_come_back_through_the_forecast():
     state = talkative(make_driver().state)
     batch = padded(random_episodes(0, 4), STEPS, ["action"])
     step = eqx.filter_jit(advance.train)
-    plain, _ = step(state, batch, 1e-3)
+    plain, _ = step(state, batch, 1e-3, jax.random.key(1))
     wild = eqx.tree_at(lambda s: s.model.forecast.layers[-1].bias, state, jnp.full(1, 40.0))
-    after, _ = step(wild, batch, 1e-3)
+    after, _ = step(wild, batch, 1e-3, jax.random.key(1))
     for name in ("past", "current", "c", "u", "b", "variance"):
         one, other = (jax.tree.leaves(getattr(s.model, name)) for s in (plain, after))
         for x, y in zip(one, other, strict=True):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
+from jax.flatten_util import ravel_pytree
 
 __all__ = ["SteadyState", "UsualState", "adam", "clip_unusual", "steady_adam"]
 
@@ -45,47 +46,43 @@ def steady_adam(learning_rate: float, *, weight_decay: float = 0.0) -> optax.Gra
     that there was; but not in the first updates, whose gradients, of a model that knows nothing,
     would slow down all later ones.
 
+    All parameters are one vector in it: a small model has many arrays, and on a CPU to begin an
+    operation on each would take longer than the operations.
+
     Args:
       learning_rate: the step size.
       weight_decay: how much of it weights lose at each step, as in AdamW. It grows small together
         with the steps: else it would forget where there is nothing left to learn.
     """
     inner = adam(learning_rate, b2=MEMORY)
-    decay = optax.add_decayed_weights(-learning_rate * weight_decay, mask=_weights)
 
     def init(params: Any) -> SteadyState:
-        return SteadyState(inner.init(params), jax.tree.map(jnp.zeros_like, params))
+        vector, _ = ravel_pytree(params)
+        return SteadyState(inner.init(vector), jnp.zeros_like(vector))
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, SteadyState]:
-        updates, adam_state = inner.update(updates, state.adam, params)
+        gradient, unravel = ravel_pytree(updates)
+        moved, adam_state = inner.update(gradient, state.adam)
+        step = jnp.asarray(moved)
         if weight_decay:
-            updates, _ = decay.update(updates, decay.init(params), params)
+            step -= learning_rate * weight_decay * ravel_pytree(_weights(params))[0]
         moments: Any = adam_state
         count, nu = moments[0].count.astype(jnp.float32), moments[0].nu
-        square = jax.tree.map(lambda x: x / (1 - jnp.power(MEMORY, count)), nu)
-        largest = jax.tree.map(
-            lambda old, now: jnp.where(count > UNSETTLED, jnp.maximum(old, now), now),
-            state.largest,
-            square,
-        )
-        updates = jax.tree.map(
-            lambda x, now, most: x * jnp.sqrt(now / jnp.maximum(most, 1e-30)),
-            updates,
-            square,
-            largest,
-        )
-        return updates, SteadyState(adam_state, largest)
+        square = nu / (1 - jnp.power(MEMORY, count))
+        largest = jnp.where(count > UNSETTLED, jnp.maximum(state.largest, square), square)
+        step *= jnp.sqrt(square / jnp.maximum(largest, 1e-30))
+        return unravel(step), SteadyState(adam_state, largest)
 
     return optax.GradientTransformation(init, update)
 
 
 def _weights(model: Any) -> Any:
-    """Which arrays of a model are weights, and not biases or constants."""
+    """A model with 0 in place of what is no weight, but a bias or a constant."""
 
-    def is_weight(path: tuple[Any, ...], _: Any) -> bool:
-        return getattr(path[-1], "name", None) == "weight"
+    def weight(path: tuple[Any, ...], x: jax.Array) -> jax.Array:
+        return x if getattr(path[-1], "name", None) == "weight" else jnp.zeros_like(x)
 
-    return jax.tree_util.tree_map_with_path(is_weight, model)
+    return jax.tree_util.tree_map_with_path(weight, model)
 
 
 class UsualState(NamedTuple):
@@ -107,23 +104,19 @@ def clip_unusual(times: float) -> optax.GradientTransformation:
     """
 
     def init(params: Any) -> UsualState:
-        return UsualState(jax.tree.map(lambda _: jnp.zeros(()), params), jnp.zeros((), jnp.int32))
+        return UsualState(jnp.zeros(len(jax.tree.leaves(params))), jnp.zeros((), jnp.int32))
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, UsualState]:
         del params
+        gradients, structure = jax.tree.flatten(updates)
+        square = jnp.stack([jnp.sum(jnp.square(x)) for x in gradients])
         known = state.seen >= GETTING_TO_KNOW
-        rate = jnp.maximum(1 - MEMORY, 1 / (state.seen + 1))
-
-        def clipped(x: jax.Array, square: jax.Array) -> jax.Array:
-            most = times * jnp.sqrt(square)
-            norm = jnp.sqrt(jnp.sum(jnp.square(x)))
-            return jnp.where(known, x * jnp.minimum(1, most / jnp.maximum(norm, 1e-30)), x)
-
+        passes = times * jnp.sqrt(state.square / jnp.maximum(square, 1e-30))
+        passes = jnp.where(known, jnp.minimum(1, passes), 1)
         # Of what was cut, too: rewards that begin late are unusual only at first.
-        square = jax.tree.map(
-            lambda old, x: old + rate * (jnp.sum(jnp.square(x)) - old), state.square, updates
-        )
-        updates = jax.tree.map(clipped, updates, state.square)
-        return updates, UsualState(square, state.seen + 1)
+        rate = jnp.maximum(1 - MEMORY, 1 / (state.seen + 1))
+        usual = state.square + rate * (square - state.square)
+        clipped = [x * share for x, share in zip(gradients, passes, strict=True)]
+        return jax.tree.unflatten(structure, clipped), UsualState(usual, state.seen + 1)
 
     return optax.GradientTransformation(init, update)

@@ -263,9 +263,9 @@ class CreditDriver(Generic[Item]):
         rng = rng or np.random.default_rng([self.seed, int(self.buffer.seen), self.updates])
         replay = self._replay
         for _ in range(updates):
-            batch = self.buffer.sample(replay.batch_size, rng, same_age=replay.same_age)
+            batch = self.buffer.draw(replay.batch_size, rng, same_age=replay.same_age)
             draw = np.array([self.seed, self.updates], np.uint32)
-            self._arrays, self._metrics = self._functions.learn(self._arrays, vars(batch), draw)
+            self._arrays, self._metrics = self._functions.learn(self._arrays, batch, draw)
             if self._beside is not None:  # what is paid meanwhile waits for one update at most
                 jax.block_until_ready(self._arrays)
             self.updates += 1

@@ -3,9 +3,18 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["explained_variance", "masked_mean", "masked_variance", "tracked", "tracking_rate"]
+__all__ = [
+    "explained_variance",
+    "masked_mean",
+    "masked_variance",
+    "suffix_average",
+    "tracked",
+    "tracking_rate",
+]
 
 RATE = 0.02  # of running averages
+SUFFIX = 9  # a suffix average is over the last value in so many
+LEAST_RATE = 0.002  # so that a suffix never becomes too long to follow what changes
 
 
 def masked_mean(x: Float[Array, "*shape"], valid: Bool[Array, "*shape"]) -> Float[Array, ""]:
@@ -39,3 +48,15 @@ def tracked(
 ) -> Float[Array, "..."]:
     """A running average after so many values; of the first ones it is the mean."""
     return average + tracking_rate(count) * (value - average)
+
+
+def suffix_average(
+    average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
+) -> Float[Array, "..."]:
+    """A running average after so many values, about over the last ninth of them.
+
+    It follows what changes fast at first, and averages over more and more: the polynomial decay of
+    Shamir and Zhang (2013), "Stochastic Gradient Descent for Non-smooth Optimization".
+    """
+    rate = jnp.maximum(LEAST_RATE, SUFFIX / (count + SUFFIX))
+    return average + rate * (value - average)

@@ -1,9 +1,6 @@
 """What came of what was paid in advance: the evidence that the trust in a prediction rests on."""
 
-import functools
-
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -54,14 +51,14 @@ class Evidence(eqx.Module):
 
     @property
     def slopes(self) -> Float[Array, "claims"]:
-        """Of the outcomes on the claims, in [0, 1], and as far as they are known.
+        """Of the outcomes on the claims, 0 or more, and as far as they are known.
 
         A slope s that is known up to a variance v counts as s / (1 + v), which is what to expect of
         it if slopes are of the order of 1. Else what claims next to nothing where nearly all is
         luck would have a slope of plus or minus a hundred.
         """
         product, square = self.products.T
-        return jnp.clip(product * square / (square**2 + self.doubt + 1e-24), 0, 1)
+        return jnp.maximum(product * square / (square**2 + self.doubt + 1e-24), 0)
 
     def with_episodes(
         self,
@@ -81,14 +78,13 @@ class Evidence(eqx.Module):
         both = jnp.where(mask[None], jnp.concatenate([claims, outcomes]), 0)
 
         # What is usual at a time says nothing about what was done.
-        time = np.minimum(np.arange(len(mask)), TIMES - 1)
-        by_time = functools.partial(jax.ops.segment_sum, segment_ids=time, num_segments=TIMES)
-        lasted = by_time(jnp.sum(mask, axis=1, dtype=jnp.float32))
+        lasted = _by_time(jnp.sum(mask, axis=1, dtype=jnp.float32))
         times = jnp.minimum(self.times + lasted, WINDOW)
-        mean = by_time(jnp.sum(both, axis=2).T).T / jnp.maximum(lasted, 1)[None]
+        mean = _by_time(jnp.sum(both, axis=2)) / jnp.maximum(lasted, 1)[None]
         newest = jnp.minimum(lasted / jnp.maximum(times, 1), 1)[None]
         usual = self.usual + newest * (mean - self.usual)
-        claims, outcomes = jnp.split(jnp.where(mask[None], both - usual[:, time, None], 0), 2)
+        now = usual[:, np.minimum(np.arange(len(mask)), TIMES - 1), None]
+        claims, outcomes = jnp.split(jnp.where(mask[None], both - now, 0), 2)
 
         steps = jnp.maximum(jnp.sum(mask, dtype=jnp.float32), 1)
         product = jnp.sum(claims * outcomes, axis=1) / steps  # of each episode
@@ -114,3 +110,11 @@ class Evidence(eqx.Module):
             most_at_stake=jnp.where(counts, most, self.most_at_stake),
             examined=self.examined + counts.astype(jnp.int32),
         )
+
+
+def _by_time(x: Float[Array, "*rows time"]) -> Float[Array, "*rows steps"]:
+    """Sums over the steps that are not told apart: all from the last one on."""
+    early, late = x[..., : TIMES - 1], x[..., TIMES - 1 :]
+    late = jnp.sum(late, axis=-1, keepdims=True)
+    missing = jnp.zeros((*x.shape[:-1], TIMES - 1 - early.shape[-1]))
+    return jnp.concatenate([early, missing, late], axis=-1)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Int
 
 from synthetic_returns.credit.advance.model import AdvanceModel
 from synthetic_returns.credit.advance.parts import Part, check_parts
-from synthetic_returns.credit.advance.state import AdvanceState, examine, train
+from synthetic_returns.credit.advance.state import AdvanceState, examine, times, train
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation, Term
@@ -44,7 +44,7 @@ class Advance(CreditMethod):
         default=Replay(updates_per_episode=1.0, warmup=16, same_age=True)
     )
     """The episodes that it learns from."""
-    encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(64, 64)))
+    encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(64,)))
     """From observations to features."""
     head_sizes: tuple[int, ...] = (64,)
     """Hidden units of what is predicted from the features."""
@@ -65,8 +65,7 @@ class Advance(CreditMethod):
         self, state: AdvanceState, episodes: EpisodeBatch, key: Key
     ) -> tuple[AdvanceState, Metrics]:
         """One step of the regressions."""
-        del key
-        return train(state, episodes, self.learning_rate)
+        return train(state, episodes, self.learning_rate, key)
 
     def examine(self, state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
         """Compares what would have been paid with what came: the trust."""
@@ -92,7 +91,7 @@ class Advance(CreditMethod):
         steps = index - begin
         time = steps // state.stride
         action = None if segment.action is None else jnp.asarray(segment.action)
-        prediction = state.model(jnp.asarray(segment.observation), action, time)
+        prediction = state.steady(jnp.asarray(segment.observation), action, time)
         c, u, foreseen = state.trusted(prediction)
         # A transition that was trained on stands for those that were left out.
         paid = foreseen + (c + u + state.share(time)) / state.stride
@@ -100,9 +99,8 @@ class Advance(CreditMethod):
 
     def explain(self, state: AdvanceState, episodes: EpisodeBatch) -> Explanation:
         """The credit, the gains that it is made of, the baseline and the forecast."""
-        states, batch = episodes.observation.shape[:2]
-        time = jnp.broadcast_to(jnp.arange(states, dtype=jnp.int32)[:, None], (states, batch))
-        prediction = state.model(episodes.observation, episodes.action, time)
+        batch, time = len(episodes.length), times(episodes)
+        prediction = state.steady(episodes.observation, episodes.action, time)
         c, u, foreseen = state.trusted(prediction)
         start, end = jnp.zeros((1, batch)), jnp.full((1, batch), jnp.nan)
 

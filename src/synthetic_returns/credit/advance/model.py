@@ -7,9 +7,9 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from synthetic_returns.credit.actions import ActionFeatures
 from synthetic_returns.credit.encoders import Encoder, make_encoder
-from synthetic_returns.credit.paper.sa_model import Mlp
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.clock import clock_size, time_features
+from synthetic_returns.nn.mlp import Mlp
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 
@@ -34,8 +34,8 @@ class Prediction(eqx.Module):
     c: Float[Array, "time batch"]
     u: Float[Array, "time batch"]
     b: Float[Array, "time batch"]
-    variance: Float[Array, "time batch"]
-    forecast: Float[Array, "states batch"]
+    variance: Float[Array, "points batch"]
+    forecast: Float[Array, "states_or_points batch"]
 
 
 class AdvanceModel(eqx.Module):
@@ -96,26 +96,29 @@ class AdvanceModel(eqx.Module):
         self,
         observation: Shaped[Array, "states batch *shape"],
         action: Shaped[Array, "time batch *action"] | None,
-        time: Int[Array, "states batch"],
+        time: Int[Array, "states batch_or_one"],
+        points: Int[Array, "points"] | None = None,
     ) -> Prediction:
         """Looks at transitions.
 
         Args:
           observation: the T + 1 states.
           action: what was done in the first T.
-          time: how long the episode of each state has lasted.
+          time: how long the episode of each state has lasted; with one column, all of them alike.
+          points: of which states the variance and the forecast are asked for; by default, all.
         """
-        past, current = self.past(observation), self.current(observation)
-        did = self.actions(action, past[:-1])
+        past, current = self.past(observation), self.current(observation)[:-1]
+        did = self.actions(action, current)
         clock = time_features(time, LONGEST)
-        timed = jnp.concatenate([current, clock], axis=-1)
-        doing = jnp.concatenate([timed[:-1], did], axis=-1)
         # What the variance learns is no reason to change the features.
-        variance = jax.nn.softplus(self.variance(jax.lax.stop_gradient(timed[:-1])) + SOFTPLUS_ONE)
+        unmoved, ahead, then = jax.lax.stop_gradient(current), observation, clock
+        if points is not None:
+            unmoved, ahead, then = unmoved[points], observation[points], clock[points]
+        variance = self.variance(unmoved, then[: len(unmoved)])
         return Prediction(
             c=self.c(past[1:]),
-            u=self.u(jnp.concatenate([past[:-1], did], axis=-1)),
-            b=self.b(doing),
-            variance=jnp.maximum(variance, LEAST_VARIANCE),
-            forecast=self.forecast(jnp.concatenate([self.ahead(observation), clock], axis=-1)),
+            u=self.u(past[:-1], did),
+            b=self.b(current, clock[:-1], did),
+            variance=jnp.maximum(jax.nn.softplus(variance + SOFTPLUS_ONE), LEAST_VARIANCE),
+            forecast=self.forecast(self.ahead(ahead), then),
         )

@@ -14,12 +14,20 @@ from synthetic_returns.credit.advance.model import AdvanceModel, Prediction
 from synthetic_returns.credit.advance.parts import Part
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.spec import EpisodeSpec
-from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
+from synthetic_returns.types import Key
+from synthetic_returns.utils.averages import (
+    explained_variance,
+    masked_mean,
+    suffix_average,
+    tracked,
+)
 
-__all__ = ["AdvanceState", "examine", "train"]
+__all__ = ["AdvanceState", "examine", "times", "train"]
 
 LEAST_SPREAD = 1e-3  # of the mean square of returns
 WEIGHT_DECAY = 1.0  # times the step size
+MOST_TRUST = 2.0  # beyond that, claims and outcomes share a trend, and not a cause
+APART = 4  # steps between points at which sums are compared
 UNUSUAL = 3.0  # times the usual norm of a gradient: no more of it counts
 
 
@@ -27,7 +35,9 @@ class AdvanceState(eqx.Module):
     """The model and what it knows about its data. Rewards in it are in the environment's units.
 
     Attributes:
-      model: c, b and the forecast.
+      model: c, b and the forecast, as they are trained.
+      steady: a running mean of the model. It is what pays: every update moves the model by the luck
+        of a few episodes, and an agent that is nearly perfect follows nothing else any more.
       optimizer: Adam's state.
       variance: running variance of the return to come; its root is the model's unit of reward.
       mean: running means of c and u, which count as no contribution.
@@ -40,6 +50,7 @@ class AdvanceState(eqx.Module):
     """
 
     model: AdvanceModel
+    steady: AdvanceModel
     optimizer: optax.OptState
     variance: Float[Array, ""]
     mean: Float[Array, "2"]
@@ -69,6 +80,7 @@ class AdvanceState(eqx.Module):
         optimizer = _optimizer(learning_rate, without)
         return cls(
             model=model,
+            steady=model,
             optimizer=optimizer.init(eqx.filter(model, eqx.is_array)),
             variance=jnp.ones(()),
             mean=jnp.zeros(2),
@@ -87,15 +99,19 @@ class AdvanceState(eqx.Module):
 
     @property
     def trust(self) -> Float[Array, "3"]:
-        """For c, u and the forecast: the share of what they pay that comes true, in [0, 1].
+        """For c, u and the forecast: what comes for each unit of what they would pay.
 
         It is the slope of what came on what was paid, over single steps. Noise in a prediction
         adds to its gains and not to what comes, so that it lowers the trust, however much else is
         unpredictable. But it is too low where a cause happens once: among those who do not take
         the key now are those who took it before. So for c and u, which are paid at the cause, the
-        slope on all that was paid so far counts if it is larger.
+        slope on all that was paid so far counts if it is larger. That one may be above 1: a
+        regression on few, noisy returns finds out what matters before it knows how much.
         """
-        c, u, forecast, c_sum, u_sum = self.evidence.slopes
+        slopes = self.evidence.slopes
+        c, u, forecast = jnp.minimum(slopes[:3], 1)
+        most = 1.0 if "calibration" in self.without else MOST_TRUST
+        c_sum, u_sum = jnp.minimum(slopes[3:], most)
         trust = {
             "c": jnp.maximum(c, c_sum),
             "u": jnp.maximum(u, u_sum),
@@ -133,9 +149,16 @@ class AdvanceState(eqx.Module):
 
 
 def train(
-    state: AdvanceState, episodes: EpisodeBatch, learning_rate: float
+    state: AdvanceState, episodes: EpisodeBatch, learning_rate: float, key: Key
 ) -> tuple[AdvanceState, dict[str, Float[Array, ""]]]:
-    """One update on a batch of episodes."""
+    """One update on a batch of episodes.
+
+    Args:
+      state: what was learned.
+      episodes: the batch.
+      learning_rate: of Adam.
+      key: draws the points at which the sums are compared; consumed here.
+    """
     valid = episodes.valid
     track = functools.partial(tracked, count=state.updates)
     to_come = _to_come(episodes.reward)
@@ -146,8 +169,11 @@ def train(
     state = eqx.tree_at(lambda s: s.variance, state, variance)
     r = episodes.reward / state.scale
 
+    points = _points(len(r), key)
+    there = valid[points]
+
     def loss(model: AdvanceModel):
-        prediction = model(episodes.observation, episodes.action, _time(episodes))
+        prediction = model(episodes.observation, episodes.action, times(episodes), points)
 
         # b explains what a state and an action say about their own reward.
         b_loss = masked_mean(jnp.square(r - prediction.b), valid)
@@ -156,38 +182,38 @@ def train(
         # What it leaves is the doing of the past: at every point of an episode, the sum of c over
         # the states so far is to be what is left to come. Episodes are compared with others of
         # about the same age: that those of a better policy end better is not what a state did.
-        apart = functools.partial(_apart, valid=valid)
-        left_to_come = apart(_to_come(jnp.where(valid, r - b, 0)))
+        apart = functools.partial(_apart, valid=there)
+        left_to_come = apart(_to_come(jnp.where(valid, r - b, 0))[points])
         c_sum_tm1, c_mean = _sum_before(prediction.c, valid)
-        error = left_to_come - apart(c_sum_tm1)
+        explained = apart(c_sum_tm1[points])
+        error = left_to_come - explained
         # Errors at successive points are of the same future, so the surest count all the more.
         sure = jax.lax.stop_gradient(prediction.variance) ** -2
         if "certainty" in state.without:
             sure = jnp.ones_like(sure)
-        sure = sure / masked_mean(sure, valid)
-        c_loss = masked_mean(sure * jnp.square(error), valid)
+        sure = sure / masked_mean(sure, there)
+        c_loss = masked_mean(sure * jnp.square(error), there)
         square = jax.lax.stop_gradient(jnp.square(error))
         variance_loss = masked_mean(
-            jnp.log(prediction.variance) + square / prediction.variance, valid
+            jnp.log(prediction.variance) + square / prediction.variance, there
         )
 
         # What no state shows may be seen in what was done.
         u_sum_tm1, u_mean = _sum_before(prediction.u, valid)
-        left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1)
-        u_loss = masked_mean(sure * jnp.square(left_by_c), valid)
+        left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1[points])
+        u_loss = masked_mean(sure * jnp.square(left_by_c), there)
 
         # What b is going to explain can be foretold from here.
-        b_to_come = _to_come(b)
-        forecast = prediction.forecast[:-1]
-        forecast_loss = masked_mean(jnp.square(b_to_come - forecast), valid)
+        b_to_come = _to_come(b)[points]
+        forecast_loss = masked_mean(jnp.square(b_to_come - prediction.forecast), there)
 
         mean = jnp.stack([c_mean, u_mean])
         total = b_loss + c_loss + u_loss + variance_loss + forecast_loss
         total += jnp.sum(jnp.square(mean))  # else nothing keeps the means in place
         metrics = {
             "explained_by_baseline": explained_variance(r, prediction.b, valid),
-            "explained_by_past": explained_variance(left_to_come, apart(c_sum_tm1), valid),
-            "explained_by_forecast": explained_variance(b_to_come, forecast, valid),
+            "explained_by_past": explained_variance(left_to_come, explained, there),
+            "explained_by_forecast": explained_variance(b_to_come, prediction.forecast, there),
             "contribution_std": state.scale
             * jnp.sqrt(masked_mean(jnp.square(prediction.c - c_mean), valid)),
         }
@@ -197,14 +223,22 @@ def train(
     parameters = eqx.filter(state.model, eqx.is_array)
     optimizer = _optimizer(learning_rate, state.without)
     updates, optimizer_state = optimizer.update(grads, state.optimizer, parameters)
+    model = eqx.apply_updates(state.model, updates)
+    averaged = functools.partial(suffix_average, count=state.updates)
+    if "averaging" in state.without:
+        averaged = _newest
+    steady = jax.tree.map(
+        lambda old, new: averaged(old, new) if eqx.is_array(new) else new, state.steady, model
+    )
     return (
         eqx.tree_at(
-            lambda s: (s.model, s.optimizer, s.mean, s.updates),
+            lambda s: (s.model, s.steady, s.optimizer, s.mean, s.updates),
             state,
             (
-                eqx.apply_updates(state.model, updates),
+                model,
+                steady,
                 optimizer_state,
-                track(state.mean, mean),
+                averaged(state.mean, mean),
                 state.updates + 1,
             ),
         ),
@@ -217,7 +251,7 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     valid = episodes.valid
     ends = _ends(valid)
     goes_on = valid & ~ends  # what is paid in advance is paid before the end
-    prediction = state.model(episodes.observation, episodes.action, _time(episodes))
+    prediction = state.steady(episodes.observation, episodes.action, times(episodes))
     reward = jnp.where(valid, episodes.reward, 0)
     left = jnp.where(valid, reward - state.scale * prediction.b, 0)
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
@@ -246,6 +280,12 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
             state.length + rate * (length - state.length),
         ),
     )
+
+
+def _newest(average: Array, value: Array) -> Array:
+    """In place of an average."""
+    del average
+    return value
 
 
 def _optimizer(learning_rate: float, without: tuple[Part, ...]) -> optax.GradientTransformation:
@@ -279,9 +319,19 @@ def _apart(
     return jnp.where(valid, x - mean, 0)
 
 
-def _time(episodes: EpisodeBatch) -> Int[Array, "states batch"]:
-    states, batch = episodes.observation.shape[:2]
-    return jnp.broadcast_to(jnp.arange(states, dtype=jnp.int32)[:, None], (states, batch))
+def times(episodes: EpisodeBatch) -> Int[Array, "states 1"]:
+    """How long each state's episode has lasted: the same for all, as all begin together."""
+    return jnp.arange(len(episodes.observation), dtype=jnp.int32)[:, None]
+
+
+def _points(steps: int, key: Key) -> Int[Array, "points"]:
+    """Points of an episode, evenly spread from a random one on.
+
+    What is left to come hardly changes from one step to the next, so a few say as much as all.
+    """
+    number = max(1, steps // APART)
+    begin = jax.random.randint(key, (), 0, steps - APART * (number - 1))
+    return begin + APART * jnp.arange(number, dtype=jnp.int32)
 
 
 def _to_come(x: Float[Array, "time batch"]) -> Float[Array, "time batch"]:

@@ -7,9 +7,9 @@ from jaxtyping import Array, Bool, Float, Shaped
 
 from synthetic_returns.credit.encoders import Encoder, make_encoder
 from synthetic_returns.credit.episodic.settings import EpisodicSettings
-from synthetic_returns.credit.paper.sa_model import Mlp
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.clock import clock_size, time_features
+from synthetic_returns.nn.mlp import Mlp
 from synthetic_returns.types import Key
 from synthetic_returns.utils.averages import masked_mean
 

@@ -10,10 +10,10 @@ from jaxtyping import Array, Bool, Float, Shaped
 from synthetic_returns.credit.actions import ActionFeatures
 from synthetic_returns.credit.encoders import Encoder, make_encoder
 from synthetic_returns.credit.pairwise.regression import Regression, low_rank, plain
-from synthetic_returns.credit.paper.sa_model import Mlp
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.clock import clock_size, time_features
 from synthetic_returns.nn.linear import affine
+from synthetic_returns.nn.mlp import Mlp
 from synthetic_returns.nn.networks import MlpTorso
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key

@@ -5,12 +5,10 @@ from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from synthetic_returns.nn.linear import affine
+from synthetic_returns.nn.mlp import Mlp
 from synthetic_returns.types import Key
-from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["ContributionModel", "StateAssociativeModel"]
 
@@ -39,9 +37,9 @@ class StateAssociativeModel(eqx.Module):
     the current one (the input of ``g`` and ``b``).
     """
 
-    c: "Mlp"
-    g: "Mlp"
-    b: "Mlp"
+    c: Mlp
+    g: Mlp
+    b: Mlp
 
     def __init__(
         self,
@@ -80,35 +78,3 @@ class StateAssociativeModel(eqx.Module):
     def baseline(self, current: Float[Array, "*batch current"]) -> Float[Array, "*batch"]:
         """``b(s_t)``."""
         return self.b(current)
-
-
-class Mlp(eqx.Module):
-    """ReLU layers and a linear output of one unit, on arrays of any leading shape."""
-
-    layers: tuple[eqx.nn.Linear, ...]
-
-    def __init__(self, input_size: int, hidden: Sequence[int], *, key: Key):
-        check_positive("the input size", input_size)
-        for width in hidden:
-            check_positive("a layer size", width)
-        sizes = [input_size, *hidden, 1]
-        keys = jax.random.split(key, len(sizes) - 1)
-        self.layers = tuple(
-            eqx.nn.Linear(n_in, n_out, key=k)
-            for n_in, n_out, k in zip(sizes[:-1], sizes[1:], keys, strict=True)
-        )
-
-    def __call__(self, x: Float[Array, "*batch size"]) -> Float[Array, "*batch"]:
-        """Maps the last axis to one number."""
-        *hidden, output = self.layers
-        for layer in hidden:
-            x = jax.nn.relu(affine(layer, x))
-        return affine(output, x)[..., 0]
-
-    def silent(self) -> "Mlp":
-        """The same, but it says 0 until it has learned something."""
-        return eqx.tree_at(
-            lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias),
-            self,
-            replace_fn=jnp.zeros_like,
-        )

@@ -14,9 +14,9 @@ from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.method import Assignment, CreditMethod, Metrics, Need
-from synthetic_returns.credit.paper.sa_model import Mlp
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.transitions import TransitionEncoder
+from synthetic_returns.nn.mlp import Mlp
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked

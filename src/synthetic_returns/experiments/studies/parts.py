@@ -22,6 +22,8 @@ WITHOUT = {
     "u": "u, contributions of actions",
     "forecast": "the forecast",
     "trust": "trust",
+    "calibration": "trust above 1",
+    "averaging": "averaging of the model",
     "certainty": "weights by certainty",
     "decay": "weight decay",
     "clipping": "clipping of gradients",

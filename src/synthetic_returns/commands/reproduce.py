@@ -13,8 +13,9 @@ class Arguments:
     """Runs the paper's experiments and draws its figures, on all cores; resumes what was stopped.
 
     Studies: chain, catch, key-to-door; all (these three); and, on their own: untuned (the default
-    method with one setting), ladder (the same on harder tasks) and parts (each part of the method
-    left out); seeds (20 of them), stability and ablation of the episodic learner; impala (the
+    method with one setting), ladder (the same on harder tasks), seeds (20 of them), stability (two
+    million steps more) and parts (each part of the method left out); ablation of the episodic
+    learner; impala (the
     paper's settings on the Chain), paper (on delayed Catch and Key-to-Door); arena (every credit
     method on nine tasks; many hours); skiing and pong (Atari, in the extra [atari]; hours).
     """

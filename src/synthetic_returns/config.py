@@ -116,12 +116,12 @@ class Config(Generic[Task]):
 
     @property
     def has_credit(self) -> bool:
-        """Whether any credit method is at work."""
+        """Whether there is a credit method."""
         return not isinstance(self.credit, NoCredit)
 
     @property
     def payer(self) -> Assigner | None:
-        """Who pays the agent beside the environment, and apart from the agent's own update."""
+        """What pays the agent in addition to the environment, outside the agent's own update."""
         credit = self.credit if isinstance(self.credit, Assigner) else None
         if not self.novelty.weight:
             return credit

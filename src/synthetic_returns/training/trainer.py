@@ -55,7 +55,7 @@ def train(
       out: the run directory; by default the next free one under ``runs/``.
       resume: continue the run in ``out``, if there is one.
       progress: called after every row of metrics with the step and the row.
-      log: loggers beside TensorBoard: ``"wandb"``, ``"mlflow"``.
+      log: loggers in addition to TensorBoard: ``"wandb"``, ``"mlflow"``.
     """
     return train_seeds([config], [out], resume=resume, progress=progress, log=log)[0]
 

@@ -23,7 +23,8 @@ SUMMARY = {
 @pytest.fixture
 def terminal(monkeypatch):
     monkeypatch.setattr(listing, "is_terminal", lambda: True)
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((80, 24)))
+    size = os.terminal_size((80, 24))
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: size)  # pytest asks, too
 
 
 @pytest.fixture

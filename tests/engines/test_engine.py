@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
-from synthetic_returns.credit import driver
+from synthetic_returns.credit import learner
 from synthetic_returns.credit.compiled import compiled
 from synthetic_returns.credit.episodic.method import Episodic
 from synthetic_returns.credit.method import Assignment
@@ -143,7 +143,7 @@ def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
 
     monkeypatch.setattr(Learner, "update", watch)
     monkeypatch.setattr(Episodic, "assign", assign)
-    monkeypatch.setattr(driver, "compiled", compiled.__wrapped__)  # not yet compiled
+    monkeypatch.setattr(learner, "compiled", compiled.__wrapped__)  # not yet compiled
     monkeypatch.setattr(programs, "_fused", inspect.unwrap(programs._fused))
     monkeypatch.setattr("equinox.filter_jit", lambda function, **kwargs: function)
     FusedEngine(small_config("episodic"), [0]).step()

@@ -107,7 +107,7 @@ def compare(
       out: where the results go.
       elsewhere: the flag that names another place for the runs, for messages.
       train: whether anything is trained.
-      workers: how many runs at once; one for each core unless given.
+      workers: how many runs train in parallel; by default one per core.
 
     Returns:
       The page.

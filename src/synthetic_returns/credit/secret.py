@@ -187,7 +187,7 @@ class Secret(CreditMethod):
         return Assignment(reward=jnp.where(state.updates > 0, arrived, 0)), carry
 
     def explain(self, state: SecretState, episodes: EpisodeBatch) -> Explanation:
-        """The shares of all states, the attention in units of reward, and the signs foretold."""
+        """The shares of all states, the attention in units of reward, and the predicted signs."""
         attention, logits = state.model(episodes.source, episodes.valid)
         reward = jnp.where(episodes.valid, episodes.reward, 0)
         shares = redistributed(attention, reward)

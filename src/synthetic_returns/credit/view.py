@@ -72,7 +72,7 @@ class View:
         return observation
 
     def kept(self, steps: int) -> int:
-        """How many of so many states are kept."""
+        """How many states are kept of this number."""
         return -(-steps // self.stride)
 
     def thin(self, episodes: EpisodeBatch) -> EpisodeBatch:

@@ -67,8 +67,8 @@ class Score:
 
     def __str__(self) -> str:
         return (
-            f"{len(self)} episodes: {self.explained_variance:.0%} of the variance of returns was "
-            f"foreseen ({self.rewards_alone:.0%} from rewards alone), slope {self.slope:.2f}"
+            f"{len(self)} episodes: {self.explained_variance:.0%} of the variance of returns is "
+            f"predicted ({self.rewards_alone:.0%} by rewards alone), slope {self.slope:.2f}"
         )
 
 

@@ -274,7 +274,7 @@ def with_credit(model: Algorithm, **settings: Unpack[Settings]) -> Algorithm:
         )
     if buffer.full or buffer.pos:
         raise ValueError(
-            f"the replay buffer holds {buffer.size()} transitions whose rewards nobody knows to be "
+            f"the replay buffer holds {buffer.size()} transitions whose rewards may not be "
             "true: call with_credit before learn, or load a buffer that paid credit."
         )
     limit = time_limit(model.env) if model.env is not None else None

@@ -68,7 +68,7 @@ class Advance(CreditMethod):
         return train(state, episodes, self.learning_rate, key)
 
     def examine(self, state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
-        """Compares what would have been paid with what came: the trust."""
+        """Measures the trust: compares credit with outcomes on new episodes."""
         return examine(state, episodes)
 
     def start(self, state: AdvanceState, num_envs: int) -> Int[Array, "batch"]:
@@ -120,7 +120,7 @@ class Advance(CreditMethod):
         return Explanation(terms, credit="credit")
 
     def report(self, state: AdvanceState) -> Metrics:
-        """How far each potential is trusted, and what is usually left for the end."""
+        """The trust of each potential, and the mean reward that is still unpaid at the end."""
         c, u, forecast = state.trust
         return {
             "trust": c,

@@ -152,7 +152,7 @@ class Config(Generic[Task]):
         )
         if isinstance(credit, AuxiliaryMethod) and not isinstance(agent, R2D2Settings):
             raise ValueError(
-                f"the credit method {credit.name!r} is trained on unrolls as they come, with the "
+                f"the credit method {credit.name!r} is trained on unrolls as they arrive, with the "
                 f"memory of their episodes, and agent.replay.share is {agent.replay.share:g}: set "
                 "it to 0, choose 'advance', 'episodic' or 'none', or the agent 'r2d2'."
             )

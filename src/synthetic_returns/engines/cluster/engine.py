@@ -73,7 +73,7 @@ class ClusterEngine:
             now = time.monotonic()
             report |= self._crew.report()
             report["actors/stale"] = float(self._stale)
-        # Played and used by credit, but not in ``env_steps``, which counts steps of updates.
+            # Played and used by credit, but not in ``env_steps``, which counts steps of updates.
             unroll_steps = self._settings.envs_per_actor * self._settings.unroll_length
             report["actors/stale_steps"] = float(self._stale * unroll_steps)
             report["learner/busy"] = 1 - self._waited / max(now - self._since, 1e-9)

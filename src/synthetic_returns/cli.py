@@ -24,15 +24,15 @@ def usage() -> str:
     return f"""\
 usage: synthetic-returns COMMAND [OPTIONS]
 
-Long-term credit assignment for reinforcement learning: find out which steps
-earned a late reward, and pay the agent there (Raposo et al. 2021).
+Long-term credit assignment for reinforcement learning: finds the steps that
+earned a delayed reward, and pays the agent there (Raposo et al. 2021).
 
 commands:
 {lines}
 
-  synthetic-returns COMMAND --help      what a command takes
+  synthetic-returns COMMAND --help      the options of a command
   synthetic-returns train TASK --help   every setting, with its value
-  SYNTHETIC_RETURNS_TRACEBACK=1         in the environment: tracebacks of errors
+  SYNTHETIC_RETURNS_TRACEBACK=1         set this variable to see tracebacks
 
 examples:
   synthetic-returns train catch-delayed       the fast preset, about two minutes

@@ -63,27 +63,27 @@ class Config(Generic[Task]):
     steps: int = 1_000_000
     """Environment steps to train for, over all environments."""
     schedule_steps: int | None = None
-    """Environment steps over which the step size anneals and the entropy cost decays; by default
-    all steps. A run that is resumed for longer keeps the schedules that it began with."""
+    """Environment steps over which the learning rate anneals and the entropy cost decays; by
+    default all steps. If you resume a run with more steps, it keeps its schedules."""
     seed: int = 0
-    """Seed of everything random."""
+    """Random seed."""
 
     agent: AnyAgent = dataclasses.field(default_factory=ImpalaSettings)
-    """How the agent learns, and its network."""
+    """The agent: its losses and its network."""
     engine: AnyEngine = dataclasses.field(default_factory=FusedSettings)
-    """Where the environments are, and who steps them."""
+    """The engine: where environments run, and how updates are computed."""
     credit: AnyMethod = dataclasses.field(default_factory=NoCredit)
     """The credit method."""
     novelty: NoveltySettings = dataclasses.field(default_factory=NoveltySettings)
-    """A reward for what is new, beside the environment's and credit."""
+    """An intrinsic reward for new states, added to the environment's reward and the credit."""
     view: View = dataclasses.field(default_factory=View)
     """What the credit method sees of the task."""
     reward: RewardMix = dataclasses.field(default_factory=RewardMix)
-    """What the agent is paid."""
+    """How credit and the environment's reward are combined."""
     optimizer: AnyOptimizer = dataclasses.field(default_factory=RMSPropSettings)
     """The agent's optimiser."""
     reporting: ReportingSettings = dataclasses.field(default_factory=ReportingSettings)
-    """What is written down, and how often."""
+    """What a run records, and how often."""
 
     def __post_init__(self) -> None:
         """Checks what one group alone cannot know."""
@@ -96,7 +96,7 @@ class Config(Generic[Task]):
         if updates_per_call > 1 and isinstance(self.credit, Assigner):
             raise ValueError(
                 f"engine.updates_per_call is {updates_per_call} and the credit method is "
-                f"{self.credit.name!r}, which is asked between updates: set it to 1, or choose the "
+                f"{self.credit.name!r}, which learns between updates: set it to 1, or choose the "
                 "credit method 'paper' or 'none'."
             )
         if self.needs_contributions:
@@ -110,18 +110,18 @@ class Config(Generic[Task]):
             raise ValueError(
                 f"reward.beta is {self.reward.beta:g}, reward.last_reward is "
                 f"{self.reward.last_reward:g} and the credit method {self.credit.name!r} takes "
-                "back at the end of an episode what it has paid in it: set both to 1, so that the "
-                "rewards take its place."
+                "back its credit at the end of an episode: set both to 1, so that the rewards "
+                "replace it."
             )
 
     @property
     def has_credit(self) -> bool:
-        """Whether any credit method is at work."""
+        """Whether there is a credit method."""
         return not isinstance(self.credit, NoCredit)
 
     @property
     def payer(self) -> Assigner | None:
-        """Who pays the agent beside the environment, and apart from the agent's own update."""
+        """What pays the agent in addition to the environment, outside the agent's own update."""
         credit = self.credit if isinstance(self.credit, Assigner) else None
         if not self.novelty.weight:
             return credit
@@ -152,7 +152,7 @@ class Config(Generic[Task]):
         )
         if isinstance(credit, AuxiliaryMethod) and not isinstance(agent, R2D2Settings):
             raise ValueError(
-                f"the credit method {credit.name!r} is trained on unrolls as they come, with the "
+                f"the credit method {credit.name!r} is trained on unrolls as they arrive, with the "
                 f"memory of their episodes, and agent.replay.share is {agent.replay.share:g}: set "
                 "it to 0, choose 'advance', 'episodic' or 'none', or the agent 'r2d2'."
             )

@@ -38,7 +38,7 @@ def test_every_task_and_every_method_has_a_page(site):
     assert (site / "images" / "chain.png").exists()
     for name in method_names():
         assert "Settings" in (site / "methods" / f"{name}.html").read_text()
-    assert "Step size of Adam" in (site / "methods" / "advance.html").read_text()
+    assert "Learning rate of Adam" in (site / "methods" / "advance.html").read_text()
 
 
 def test_the_public_names_are_all_in_the_reference(site):

@@ -39,7 +39,7 @@ def test_a_page_and_the_rewards(log):
     page, stages = explain(log, updates=200)
     assert stages == ["looking", "learning", "writing data.npz", "scoring"]
     text = page.read_text()
-    assert "was foreseen" in text
+    assert "the credit predicts" in text
     assert "What earns" in text
     assert "<img" in text
     assert "http" not in text.replace("http-equiv", "")  # nothing is fetched

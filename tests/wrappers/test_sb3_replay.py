@@ -325,7 +325,7 @@ def test_a_method_that_needs_the_past_and_a_used_buffer_are_refused():
         agent(Known())
     model = agent()
     model.learn(20)
-    with pytest.raises(ValueError, match=r"holds \d+ transitions whose rewards nobody knows"):
+    with pytest.raises(ValueError, match=r"holds \d+ transitions whose rewards may not be true"):
         sr.with_credit(model)
 
 

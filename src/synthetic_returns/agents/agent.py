@@ -51,8 +51,8 @@ class LearnerState(eqx.Module):
 class AgentLearner(Protocol):
     """From unrolls to a better agent: pure functions, which engines compile.
 
-    The update of an agent with a replay takes the importance of each sequence as well, and gives
-    their new priorities beside the metrics (``r2d2``).
+    With a replay buffer, the update also takes the importance weight of each sequence, and returns
+    their new priorities with the metrics (``r2d2``).
     """
 
     def init(self, key: Key) -> LearnerState:

@@ -15,16 +15,16 @@ __all__ = ["OPTIMIZERS", "AdamSettings", "AnyOptimizer", "RMSPropSettings", "fin
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerSettings(abc.ABC):
-    """What all optimisers have in common: a step size, and gradients that are clipped before."""
+    """What all optimisers have in common: a learning rate, and gradient clipping."""
 
     name: ClassVar[str]
 
     learning_rate: float = 4e-4
     """Learning rate."""
     anneal: bool = False
-    """Decrease the learning rate linearly to zero over the schedule_steps of the run."""
+    """Decrease the learning rate linearly to zero over --schedule-steps."""
     max_grad_norm: float = 40.0
-    """Gradients with a larger global norm are scaled down to it."""
+    """Clip gradients to this global norm."""
 
     def __post_init__(self) -> None:
         check_finite_number("learning_rate", self.learning_rate)
@@ -33,7 +33,7 @@ class OptimizerSettings(abc.ABC):
         """The optimiser.
 
         Args:
-          steps: optimisation steps until an annealed step size is zero.
+          steps: optimisation steps until an annealed learning rate is zero.
         """
         rate = self.learning_rate
         if self.anneal:
@@ -53,7 +53,7 @@ class RMSPropSettings(OptimizerSettings):
     epsilon: float = 1e-4
     """Added to the mean square, inside the root."""
     decay: float = 0.99
-    """Decay of the mean square."""
+    """Decay of the running mean square of gradients."""
 
     def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
         return optax.rmsprop(learning_rate, decay=self.decay, eps=self.epsilon, eps_in_sqrt=True)
@@ -66,11 +66,11 @@ class AdamSettings(OptimizerSettings):
     name: ClassVar[str] = "adam"
 
     epsilon: float = 1e-8
-    """Added to the root."""
+    """Added to the root of the mean square."""
     b1: float = 0.9
-    """Decay of the mean."""
+    """Decay of the running mean of gradients."""
     b2: float = 0.999
-    """Decay of the mean square."""
+    """Decay of the running mean square of gradients."""
 
     def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
         return adam(learning_rate, b1=self.b1, b2=self.b2, eps=self.epsilon)

@@ -1,4 +1,4 @@
-"""Adam for programs that let JAX refuse to mix dtypes, one that does not drift, and a clipping."""
+"""Adam under strict dtype promotion, an Adam that does not drift, and gradient clipping."""
 
 from typing import Any, NamedTuple
 
@@ -10,8 +10,8 @@ from jax.flatten_util import ravel_pytree
 __all__ = ["SteadyState", "UsualState", "adam", "clip_unusual", "steady_adam"]
 
 MEMORY = 0.999  # decay of Adam's mean square
-UNSETTLED = 1_000  # updates, the length of that memory, whose gradients are those of a beginner
-GETTING_TO_KNOW = 100  # updates before any size of a gradient is called unusual
+UNSETTLED = 1_000  # first updates, whose large gradients do not count for the divisor
+GETTING_TO_KNOW = 100  # updates before any gradient is clipped
 
 
 def adam(
@@ -32,7 +32,7 @@ def adam(
 
 
 class SteadyState(NamedTuple):
-    """Adam's state, and the mean squares that the steps are measured by."""
+    """Adam's state, and the largest mean squares, which divide the steps."""
 
     adam: Any
     largest: Any
@@ -41,18 +41,18 @@ class SteadyState(NamedTuple):
 def steady_adam(learning_rate: float, *, weight_decay: float = 0.0) -> optax.GradientTransformation:
     """Adam, whose steps stay small where gradients have become small.
 
-    Adam divides by the size of recent gradients: once there is nothing left to learn, it makes
-    steps of noise as large as those that learned. Here, as in AMSGrad, the divisor is the largest
-    that there was; but not in the first updates, whose gradients, of a model that knows nothing,
-    would slow down all later ones.
+    Adam divides by the size of recent gradients. Once there is nothing left to learn, these are
+    noise, but the steps stay as large as before. Here, as in AMSGrad, the divisor is the largest
+    mean square so far. The first updates do not count: the large gradients of an untrained model
+    would slow down all later updates.
 
-    All parameters are one vector in it: a small model has many arrays, and on a CPU to begin an
-    operation on each would take longer than the operations.
+    All parameters are one vector in it. A small model has many arrays, and on a CPU starting an
+    operation on each of them would take longer than the operations.
 
     Args:
-      learning_rate: the step size.
-      weight_decay: how much of it weights lose at each step, as in AdamW. It grows small together
-        with the steps: else it would forget where there is nothing left to learn.
+      learning_rate: the learning rate.
+      weight_decay: weight decay as in AdamW, as a multiple of the learning rate. It shrinks
+        together with the steps; otherwise the model would forget where nothing is left to learn.
     """
     inner = adam(learning_rate, b2=MEMORY)
 
@@ -77,7 +77,7 @@ def steady_adam(learning_rate: float, *, weight_decay: float = 0.0) -> optax.Gra
 
 
 def _weights(model: Any) -> Any:
-    """A model with 0 in place of what is no weight, but a bias or a constant."""
+    """The model with 0 in place of biases and constants, which do not decay."""
 
     def weight(path: tuple[Any, ...], x: jax.Array) -> jax.Array:
         return x if getattr(path[-1], "name", None) == "weight" else jnp.zeros_like(x)
@@ -86,21 +86,20 @@ def _weights(model: Any) -> Any:
 
 
 class UsualState(NamedTuple):
-    """How large gradients are usually."""
+    """The running mean square of gradient norms."""
 
     square: Any
     seen: jax.Array
 
 
 def clip_unusual(times: float) -> optax.GradientTransformation:
-    """Cuts the gradients of an array that are many times as large as usual.
+    """Clips the gradient of an array to a multiple of its usual norm.
 
-    Adam divides by the usual size, so that one such gradient would go on to move the weights for
-    many updates, as far as to where the units of a layer are silent for good.
+    Adam divides by the usual size, so a single large gradient would move the weights for many
+    updates, far enough to silence the units of a layer for good.
 
     Args:
-      times: the largest norm that passes whole, as a multiple of the usual one: the root of the
-        mean square so far.
+      times: the largest norm that is not clipped, as a multiple of the running root mean square.
     """
 
     def init(params: Any) -> UsualState:
@@ -113,7 +112,7 @@ def clip_unusual(times: float) -> optax.GradientTransformation:
         known = state.seen >= GETTING_TO_KNOW
         passes = times * jnp.sqrt(state.square / jnp.maximum(square, 1e-30))
         passes = jnp.where(known, jnp.minimum(1, passes), 1)
-        # Of what was cut, too: rewards that begin late are unusual only at first.
+        # Clipped gradients count, too: rewards that start late are unusual only at first.
         rate = jnp.maximum(1 - MEMORY, 1 / (state.seen + 1))
         usual = state.square + rate * (square - state.square)
         clipped = [x * share for x, share in zip(gradients, passes, strict=True)]

@@ -25,7 +25,7 @@ USAGE = (
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Where the figures go."""
+    """Where to write the records."""
 
     json: Path | None = None
     """Write the records to this file: a list of {name, value, unit}."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 USAGE = """\
 usage: synthetic-returns compare TASK... [--credit A,B,...] [--seeds N] [ANY FLAG OF train]
 
-Trains the same agent with each credit method on each task, on all cores, and compares them: solved
-seeds, steps to solve, success, time and memory. The same command goes on with a comparison that was
-interrupted; what has finished is not trained again.
+Trains the same agent with each credit method on each task, on all cores, and compares the methods:
+solved seeds, steps to solve, success, time and memory. To continue an interrupted comparison, run
+the same command again; finished runs are not repeated.
 
   synthetic-returns compare chain                                all methods, 10 seeds
   synthetic-returns compare chain umbrella --credit none,oracle,advance,rudder --seeds 5
@@ -28,28 +28,29 @@ interrupted; what has finished is not trained again.
 """
 NOT_PASSED_ON = {
     "--seed": "seeds are counted from 0: --seeds says how many",
-    "--resume": "the same command goes on with a comparison",
+    "--resume": "run the same command again to continue a comparison",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Credit methods side by side. Flags of ``train`` are set in every run."""
+    """Compares credit methods. Flags of ``train`` apply to every run."""
 
     credit: Annotated[str | None, tyro.conf.arg(metavar="A,B,...")] = None
-    """The methods, separated by commas; by default all of them. With ``oracle`` among them, steps
-    to solve are a multiple of the oracle's; with ``none``, each is compared with no credit."""
+    """The methods, separated by commas; by default all. With ``oracle`` among them, steps to solve
+    are also shown as a multiple of the oracle's; with ``none``, each method is compared with no
+    credit."""
     seeds: int = 10
     """Seeds of each method, counted from 0."""
     steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Environment steps of every run; by default the preset's."""
     out: Path | None = None
-    """The folder; by default comparisons/TASKS. It may grow by tasks, methods and seeds, but one
-    with other settings is never overwritten."""
+    """The folder; by default comparisons/TASKS. You can add tasks, methods and seeds to it. A
+    folder with other settings is never overwritten."""
     train: bool = True
-    """Train what is missing; with --no-train, only write the results of what has finished."""
+    """Train the missing runs; --no-train only writes the results of finished runs."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Runs side by side; by default one for each core."""
+    """Runs to train in parallel; by default one per core."""
     open: bool = False
     """Open the page in the browser."""
 
@@ -106,7 +107,7 @@ def compare(
       out: where the results go.
       elsewhere: the flag that names another place for the runs, for messages.
       train: whether anything is trained.
-      workers: how many runs at once; one for each core unless given.
+      workers: how many runs train in parallel; by default one per core.
 
     Returns:
       The page.
@@ -152,7 +153,7 @@ def _experiment(task: str, parsed: Arguments, rest: Sequence[str]) -> "Experimen
     config = configuration([task, *flags])
     if "success" not in config.task.event_names:
         raise ValueError(
-            f"{task} does not say when an episode is a success, so there is nothing to solve: "
+            f"{task} does not define when an episode is a success, so it cannot be solved: "
             "train it with each --credit, and compare the runs with synthetic-returns report."
         )
     names = parsed.credit.split(",") if parsed.credit else method_names()

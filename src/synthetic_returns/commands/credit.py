@@ -8,8 +8,8 @@ usage: synthetic-returns credit
        synthetic-returns credit NAME
 
 Lists the credit methods: what each does, its paper, what it needs and where it
-can be used; or explains one of them and lists its settings. When piped, fields
-have tabs between them.
+can be used. With NAME, explains one method and lists its settings. When the
+list is piped, its fields are separated by tabs.
 """
 
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     if not arguments:
         print_listing(methods_listing())
         if is_terminal():
-            print("\nsynthetic-returns credit NAME explains one and lists its settings.")
+            print("\nsynthetic-returns credit NAME explains one method and lists its settings.")
         return
     if len(arguments) > 1:
         raise ValueError(f"credit takes the name of one method, not {' '.join(arguments)!r}.")

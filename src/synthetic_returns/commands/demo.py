@@ -11,8 +11,7 @@ import tyro
 class Arguments:
     """Trains delayed Catch with and without synthetic returns, side by side, and draws both.
 
-    This takes about two minutes on two cores. An interrupted demo continues when it is started
-    again.
+    This takes about two minutes on two cores. To continue an interrupted demo, run it again.
     """
 
     root: Path = Path("runs")
@@ -34,5 +33,5 @@ def main(arguments: Sequence[str]) -> None:
     print_results(folder, figures)
     run = credited_run(read_outcomes(DEMO, folder / "runs")).path
     print(f"\nLook at the picture: {figures[0]}")
-    print("Then watch the agent play, and see what each step earns:")
+    print("Then watch the agent play, with the credit of each step:")
     print(f"  synthetic-returns view {run} --open")

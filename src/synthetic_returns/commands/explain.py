@@ -11,28 +11,28 @@ from synthetic_returns.commands.view import show_page
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Finds out which steps of recorded episodes earned their outcome, and pays them for it.
+    """Finds the steps of recorded episodes that earned the outcome, and moves the reward to them.
 
     Fits a credit method on four fifths of the episodes and scores it on the others. Writes a folder
-    with one HTML page, the redistributed rewards of every episode in the format of the data, and
-    the fitted model. A stopped command goes on where it was.
+    with an HTML page, the redistributed rewards of every episode in the format of the data, and the
+    fitted model. To continue an interrupted command, run it again.
     """
 
     data: tyro.conf.Positional[str]
-    """A file of episodes (.npz, .jsonl, .parquet), a folder of them, or a Minari dataset by folder
-    or id; docs/logs.md describes the formats."""
+    """A file of episodes (.npz, .jsonl, .parquet), a folder of such files, or the folder or id of
+    a Minari dataset; docs/logs.md describes the formats."""
     out: Path | None = None
     """The folder to write; by default DATA-credit in the current directory."""
     method: str = "advance"
     """The credit method."""
     updates: int | None = None
-    """The least number of updates; by default 4,000."""
+    """Smallest number of updates; by default 4,000."""
     memory_mb: float = 1000.0
-    """Upper bound of the memory for episodes."""
+    """Memory limit of the episode buffer, in MB."""
     seed: int = 0
-    """Seed of everything random."""
+    """Random seed."""
     overwrite: bool = False
-    """Replace the explanation of other data, or with other settings."""
+    """Overwrite a folder that was made from other data or with other settings."""
     open: bool = False
     """Open the page in the browser."""
     serve: bool = False

@@ -13,15 +13,16 @@ from synthetic_returns.commands.view import show_page
 class Arguments:
     """Writes one HTML page about one or many runs.
 
-    Learning curves of every seed with their mean and its interval, steps to solve beside the
-    paper's number, throughput, the credit method, settings and commands; and, because a
-    picture can flatter, measures of where the credit goes over 100 episodes.
+    The page has the learning curves of every seed with their mean and its interval, the steps to
+    solve beside the paper's number, throughput, the diagnostics of the credit method, settings and
+    commands. Because a picture can flatter, it also measures the credit on 100 episodes.
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run directories, or folders of them."""
     out: Path | None = None
-    """The HTML file; report.html in the run or folder, or here if there are several."""
+    """The HTML file; by default report.html in the run or folder, or in the current directory
+    if you name several."""
     open: bool = False
     """Open the page in the browser."""
     serve: bool = False

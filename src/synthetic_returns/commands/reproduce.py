@@ -10,18 +10,18 @@ import tyro
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Runs the paper's experiments and draws its figures, on all cores; resumes what was stopped.
+    """Runs the paper's experiments on all cores and draws its figures; continues stopped runs.
 
-    Studies: chain, catch, key-to-door; all (these three); and, on their own: untuned (the default
-    method with one setting), ladder (the same on harder tasks), seeds (20 of them), stability (two
-    million steps more) and parts (each part of the method left out); ablation of the episodic
-    learner; impala (the
-    paper's settings on the Chain), paper (on delayed Catch and Key-to-Door); arena (every credit
-    method on nine tasks; many hours); skiing and pong (Atari, in the extra [atari]; hours).
+    Studies: chain, catch, key-to-door, or all for these three. Further studies of the default
+    method: untuned (one setting for all tasks), ladder (harder tasks), seeds (20 seeds), stability
+    (two million more steps) and parts (ablation). Others: ablation (of the method episodic); impala
+    (the paper's settings on the Chain) and paper (the same on delayed Catch and Key-to-Door); arena
+    (every credit method on nine tasks; many hours); skiing and pong (Atari, needs the extra
+    [atari]; hours).
     """
 
     study: tyro.conf.Positional[str] = "all"
-    """What to reproduce."""
+    """The study to reproduce."""
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Seeds of every arm; by default each study's own number, mostly 4."""
     quick: bool = False

@@ -12,14 +12,14 @@ from synthetic_returns.utils.listing import Listing, print_listing
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Lists the runs of a folder, the newest first, with status, score, steps and size.
+    """Lists the runs of a folder, newest first, with status, score, steps and size.
 
-    The score is the mean return: in the final evaluation of a finished run, else at last in
-    training. When piped, fields have tabs between them.
+    The score is the mean return of the final evaluation or, if a run has not finished, the latest
+    one in training. When the list is piped, its fields are separated by tabs.
     """
 
     folder: tyro.conf.Positional[Path] = Path("runs")
-    """Where the runs are."""
+    """The folder of the runs."""
 
 
 def main(arguments: Sequence[str]) -> None:

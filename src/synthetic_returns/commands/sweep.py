@@ -17,9 +17,9 @@ USAGE = """\
 usage: synthetic-returns sweep TASK [--preset NAME] [OPTIONS] [ANY FLAG OF train]
        synthetic-returns sweep show SWEEP [--storage URL] [--out FOLDER]
 
-Trains many agents with settings that are drawn at random, several side by side, and stops those
-that fall behind. The same command goes on with a sweep that was interrupted, trials that were cut
-off included; with --storage it can run on many machines at once.
+Trains many agents in parallel with randomly drawn settings, and stops those that fall behind. To
+continue an interrupted sweep, run the same command again; interrupted trials continue, too. With
+--storage, a sweep can run on many machines at once.
 
   synthetic-returns sweep skiing --preset paper --trials 40     the supplement's random search
   synthetic-returns sweep chain --sweep "reward.alpha=log:0.1:1" "agent.clock=choice:true,false"
@@ -30,21 +30,22 @@ off included; with --storage it can run on many machines at once.
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Random search over settings. Flags of ``train`` are set in every trial."""
+    """Random search over settings. Flags of ``train`` apply to every trial."""
 
     trials: int = 40
     """Total number of trials, including those of earlier sessions and other machines."""
     sweep: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=RANGE [...]")] = ()
-    """What is drawn: NAME=log:LOW:HIGH, NAME=uniform:LOW:HIGH or NAME=choice:A,B for any setting
-    of train. By default the ranges of the paper's supplement (paper) or our own (fast)."""
+    """Ranges to draw from: NAME=log:LOW:HIGH, NAME=uniform:LOW:HIGH or NAME=choice:A,B for any
+    setting of train. By default the ranges of the paper's supplement (preset paper) or our own
+    (preset fast)."""
     space: Path | None = None
-    """The same from a TOML file, a line for each: NAME = "log:LOW:HIGH"."""
+    """Read the ranges from a TOML file, one per line: NAME = "log:LOW:HIGH"."""
     metric: str = "return"
-    """What is maximised: return, success, or another event of the task."""
+    """What to maximise: return, success, or another event of the task."""
     prune: bool = True
-    """Stop trials that are worse than half of the others have been at that point."""
+    """Stop trials that are below the median of the others at the same point."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Trials to run side by side; by default one per core."""
+    """Trials to run in parallel; by default one per core."""
     storage: str | None = None
     """URL of an Optuna storage that machines share, such as postgresql://... or redis://...; by
     default a journal file in the sweep's folder."""
@@ -168,7 +169,7 @@ def _fixed_flags(rest: Sequence[str]) -> list[str]:
         "a sweep",
         {
             "--seeds": "every trial has a seed of its own: raise --trials",
-            "--resume": "the same command goes on with a sweep",
+            "--resume": "run the same command again to continue a sweep",
         },
     )
     return without_flags(flags, "--preset", "--seed")

@@ -13,9 +13,10 @@ USAGE = """\
 usage: synthetic-returns tasks
        synthetic-returns tasks show NAME [--out FILE.png]
 
-Lists every task with its observation, actions, episode length, random and
-optimal return; or draws one episode of a task under its scripted policy and
-lists the task's parameters. When piped, fields have tabs between them.
+Lists every task with its observation, actions, episode length, and the returns
+of random and of optimal play. With show, draws one episode of a task under its
+scripted policy and lists the task's parameters. When the list is piped, its
+fields are separated by tabs.
 """
 
 
@@ -26,7 +27,7 @@ class ShowArguments:
     name: tyro.conf.Positional[str]
     """The task."""
     out: Path | None = None
-    """The PNG file, which is never overwritten; by default NAME.png."""
+    """The PNG file; by default NAME.png. An existing file is never overwritten."""
     seed: int = 0
     """Seed of the episode."""
 

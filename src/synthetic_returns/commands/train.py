@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Generic, Literal, TypeVar
@@ -17,20 +18,23 @@ from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run, default_run_path
 from synthetic_returns.utils.checks import check_positive
 
+_TASK_NAMES = textwrap.fill(", ".join(TASKS), 88, break_on_hyphens=False).replace(
+    "\n", "\n" + 10 * " "
+)
 USAGE = f"""\
 usage: synthetic-returns train TASK [--preset NAME] [OPTIONS]
        synthetic-returns train --resume RUN
 
-Trains an agent on a task and evaluates it over 200 episodes. The run directory holds config.json,
+Trains an agent on a task, then evaluates it over 200 episodes. The run directory holds config.json,
 metrics.csv, TensorBoard events, checkpoints and, at the end, summary.json.
 
-tasks:    {", ".join(TASKS)};
-          Atari, in the extra [atari]: {", ".join(ATARI_TASKS)}, and ale:Game for any game;
+tasks:    {_TASK_NAMES};
+          Atari (needs the extra [atari]): {", ".join(ATARI_TASKS)}, and ale:Game for any game;
           gym:ID for any Gymnasium environment, such as gym:CartPole-v1
-presets:  fast (default: the method of advances), paper (faithful to the paper), episodic (our
-          earlier method, where it was tuned)
+presets:  fast (default; the credit method advance), paper (the settings of the paper),
+          episodic (our earlier credit method, tuned for some tasks)
 
-  synthetic-returns train TASK --help     every setting, with its value in the preset
+  synthetic-returns train TASK --help     lists every setting with its value in the preset
 """
 
 Task = TypeVar("Task")
@@ -42,28 +46,29 @@ class Arguments(Generic[Task]):
 
     config: Annotated[Config[Task], tyro.conf.arg(name="")]
     agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "impala"
-    """The agent: impala, r2d2 (recurrent Q-learning from a replay); its settings are
-    --agent.SETTING."""
+    """The agent: impala, or r2d2 (recurrent Q-learning from a replay buffer). Its settings
+    are --agent.SETTING."""
     credit: Annotated[str, tyro.conf.arg(metavar="NAME")] = "none"
-    """The credit method: episodic, paper, oracle, none (or --no-sr); its settings are
-    --credit.SETTING."""
+    """The credit method: advance, episodic, paper, oracle, none (or --no-sr), and others that
+    synthetic-returns credit lists. Its settings are --credit.SETTING."""
     engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "fused"
-    """fused: environments written in JAX, inside the compiled unroll. local: environments on the
-    host, stepped by actor threads; any task, also Gymnasium's and Atari's. cluster: any task,
-    actors in processes of their own, on one machine or many. Its settings are --engine.SETTING."""
+    """fused: environments written in JAX, compiled together with the agent. local: any task,
+    Gymnasium and Atari included; actor threads step the environments on the host. cluster: any
+    task; actors in separate processes, on one machine or many. The settings are
+    --engine.SETTING."""
     optimizer: Annotated[str, tyro.conf.arg(metavar="NAME")] = "rmsprop"
-    """The agent's optimiser: rmsprop, adam; its settings are --optimizer.SETTING."""
+    """The agent's optimiser: rmsprop or adam. Its settings are --optimizer.SETTING."""
     out: Path | None = None
-    """The run directory, which is never overwritten; by default the next free one under runs/."""
+    """The run directory; by default a new one in runs/. An existing run is never overwritten."""
     resume: Path | None = None
-    """Continue the run in this directory, or start it there."""
+    """Continue the run in this directory; if there is none, start it there."""
     seeds: int = 1
-    """Train this many seeds, from --seed upwards: one process per core on CPU, one vmapped
-    computation on an accelerator."""
+    """Train this many seeds, starting with --seed: in one process per core on CPU, in one
+    vmapped computation on an accelerator."""
     quiet: bool = False
     """Print nothing but errors and the result."""
     log: tuple[Literal["wandb", "mlflow"], ...] = ()
-    """Loggers beside TensorBoard, which is always on; each needs its package."""
+    """Loggers in addition to TensorBoard, which is always on; each needs its package."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -121,7 +126,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
         base = _earlier_config(earlier[0], task, name)
     elif task is None:
         raise ValueError(
-            "there is no task and no run to go on with; begin with a task (train TASK ...), or "
+            "there is no task and no run to continue; begin with a task (train TASK ...), or "
             "name an existing run (train --resume RUN)."
         )
     else:
@@ -157,7 +162,7 @@ def _complete_resume(rest: list[str]) -> list[str]:
         return rest
     out = rest.index("--out") if "--out" in rest[:-1] else None
     if out is None:
-        raise ValueError("--resume needs the run directory to go on with: --resume RUN")
+        raise ValueError("--resume needs the directory of the run to continue: --resume RUN")
     kept = [x for i, x in enumerate(rest) if i not in (at, out, out + 1)]
     return [*kept, "--resume", rest[out + 1]]
 
@@ -182,7 +187,7 @@ def _earlier_config(run: Run, task: str | None, preset_name: str | None) -> Conf
         if given not in (None, was):
             raise ValueError(
                 f"{run.path} was started with the {what} {was!r}, not {given!r}; leave the {what} "
-                "out to go on with it, or choose another --out."
+                "out to continue the run, or choose another --out."
             )
     return config
 

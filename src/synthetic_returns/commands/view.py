@@ -10,11 +10,11 @@ import tyro
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Plays episodes with the agent of a run and shows where the credit goes, in one HTML page.
+    """Plays episodes with the agent of a run and writes an HTML page that shows their credit.
 
     Half of the episodes are the agent's own. In the others it also takes random actions, so that
-    you see what a mistake costs. The page needs no network: play, step and scrub through the
-    frames, with the credit and whatever else the credit method says about each state under them.
+    you see what a mistake costs. The page works offline. It plays the episodes and shows the credit
+    and the other terms of the credit method under each frame.
     """
 
     run: tyro.conf.Positional[Path]

@@ -1,7 +1,7 @@
 """The driver of a credit method: from streams of steps to the credit of every transition.
 
-It follows running episodes, keeps the finished ones, trains the method on them and asks it for
-credit. All engines and all wrappers use this one.
+It follows running episodes, stores finished ones, trains the method on them and asks it for credit.
+All engines and all wrappers use this driver.
 """
 
 import collections
@@ -29,13 +29,13 @@ Item = TypeVar("Item")
 
 
 class CreditDriver(EpisodeLearner, Generic[Item]):
-    """A credit method at work.
+    """Runs a credit method: records episodes, trains on them, and returns the credit of steps.
 
     Attributes:
-      method: which one.
+      method: the method.
       state: what it has learned.
-      buffer: the finished episodes that it learns from.
-      view: what it sees of them.
+      buffer: replay buffer of finished episodes.
+      view: what the method sees of them.
       recent: the episodes that ended last, as the method sees them.
       frozen: whether recording and learning are switched off; always, if the method learns nothing.
     """
@@ -61,23 +61,23 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
 
         Args:
           method: the method.
-          spec: of the episodes, as the view shows them.
-          view: what the method sees of them.
-          max_episode_steps: the longest episode, before it is thinned.
+          spec: sizes of the episodes, as the view shows them.
+          view: what the method sees of the episodes.
+          max_episode_steps: length of the longest episode, before the view's stride.
           num_envs: environments of each stream.
-          streams: batches of environments that are followed, each on its own.
-          memory_mb: upper bound of the memory for episodes: where as many as the method asks for do
-            not fit, fewer are kept, and longer episodes than expected are fine. Without it they
-            are an error.
-          learn_every: finished episodes wait until there are so many, and are then learned from
-            together, never more than this at once; None learns from whatever has ended.
-          overlap: learn in a thread of its own, and pay by what was known before the newest
-            episodes until others are learned from, so that nobody waits. Runs are repeated exactly:
-            how far payments lag behind does not depend on how long updates take.
-          recent: how many finished episodes are kept to be looked at.
-          segment_length: transitions of a segment, and
-          example: makes an item like those that ``follow`` will be given: for a snapshot that is
-            read from a file, and holds what waits for the end of episodes.
+          streams: number of batches of environments that are followed independently.
+          memory_mb: memory limit of the buffer. If the episodes that the method asks for do not
+            fit, the buffer keeps fewer, and it grows for episodes that are longer than expected.
+            Without a limit, such episodes are an error.
+          learn_every: collect this many finished episodes, then learn from them; never from more at
+            once. None learns from every episode as soon as it has ended.
+          overlap: train in a separate thread. Credit is then computed with the model as it was
+            before the newest episodes, so that acting does not wait for training. The lag does not
+            depend on how long updates take, so runs stay exactly repeatable.
+          recent: how many finished episodes to keep for inspection.
+          segment_length: number of transitions in a segment; like ``example``, needed only to read
+            a snapshot from a file that holds items which wait for the end of episodes.
+          example: makes an item like those that are passed to ``follow``.
           key: consumed here.
         """
         super().__init__(
@@ -108,16 +108,18 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
     def follow(
         self, segment: Segment, item: Item, stream: int = 0
     ) -> list[tuple[Item, Assignment]]:
-        """Takes in a segment: learns from the episodes that end in it, and gives its credit.
+        """Learns from the episodes that end in a segment, and returns credit.
 
         Args:
-          segment: what happened, as the view shows it; its last state is the first of the next.
-          item: what the credit is for; given back with it.
-          stream: whose environments these are.
+          segment: the new transitions, as the view shows them; the last state is the first one of
+            the next segment.
+          item: anything that belongs to the segment, such as the unroll; returned with its credit.
+          stream: number of the stream that the segment belongs to.
 
         Returns:
-          The items whose credit is known. Of a method that needs complete episodes, these are
-          earlier ones: an item waits until all episodes in it have ended.
+          Items with their credit. Most methods return this segment's item at once. With a method
+          that needs complete episodes, an item waits until all episodes in it have ended, so the
+          items are earlier ones.
         """
         ended = self.observe(segment, stream)
         if self._in_hindsight:
@@ -129,13 +131,13 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         return [(item, credit)]
 
     def rewards(self, segment: Segment) -> Float[Array, "time batch"]:
-        """Takes in a segment as ``follow`` does: the rewards of a method that pays at once."""
+        """Like ``follow``, for methods that pay at once: returns the rewards of the segment."""
         self.observe(segment)
         (reward, _), self._carries[0] = self._assigned(self._carries[0], segment)
         return reward
 
     def observe(self, segment: Segment, stream: int = 0) -> list[Ended]:
-        """Takes in a segment as ``follow`` does, and gives no credit: the episodes that ended."""
+        """Like ``follow``, without credit: returns the episodes that ended in the segment."""
         if self.frozen and not self._in_hindsight:
             return []
         ended = list(self.recorders[stream].record(_on_host(segment)))
@@ -149,10 +151,10 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         return ended
 
     def pay_again(self, segments: Iterable[Segment]) -> Iterator[Assignment]:
-        """The credit of consecutive segments by what is known now; nothing is learned from them.
+        """The current credit of consecutive earlier segments; the method does not learn from them.
 
-        Of a method that needs complete episodes, the segments at the end are left out in which
-        episodes are still running.
+        With a method that needs complete episodes, segments at the end whose episodes are still
+        running are left out.
         """
         if not self._in_hindsight:
             carry = self._start(self._num_envs)
@@ -175,13 +177,13 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         action: np.ndarray | None,
         time: np.ndarray,
     ) -> np.ndarray:
-        """What single transitions earn now that do not end their episodes, ``[batch]``.
+        """The current credit of single transitions that do not end their episodes, ``[batch]``.
 
         Args:
-          observation: the states that were left, as the view shows them.
-          arrived: the states that were arrived in.
-          action: what was done, where that is known.
-          time: how long the episode of each had lasted.
+          observation: the source states, as the view shows them.
+          arrived: the destination states.
+          action: the actions, if known.
+          time: the time step of each transition in its episode.
         """
         number = len(time)
         rows = np.minimum(np.arange(bucket(number)), number - 1)
@@ -200,13 +202,13 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         return np.asarray(assignment.reward)[0, :number]
 
     def forget(self, stream: int) -> list[Item]:
-        """The running episodes of a stream will not go on; gives the items that waited for them."""
+        """Drops the running episodes of a stream; returns the items that waited for their end."""
         self.recorders[stream].forget()
         self._carries[stream] = self._start(self._num_envs)
         return self.give_up(stream)
 
     def give_up(self, stream: int) -> list[Item]:
-        """Nobody needs the credit of what waits in a stream any longer; gives these items."""
+        """Drops the items that wait for credit in a stream, and returns them."""
         return self._held[stream].forget()
 
     def freeze(self) -> None:
@@ -216,15 +218,17 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
             recorder.forget()
 
     def unfreeze(self) -> None:
-        """Goes on learning, from the episodes that start from now on."""
+        """Resumes learning, with the episodes that start from now on."""
         self.frozen = not self._learns
 
     def snapshot(self, *, running: bool = True) -> dict[str, Any]:
-        """All that changes while learning, as a pytree of fixed shapes but for what waits.
+        """Everything that changes during learning, as a pytree.
+
+        All shapes are fixed, except those of items that wait for credit.
 
         Args:
-          running: with the running episodes of a single stream, and what waits for their end.
-            They are of use only where the environments that they run in are saved too.
+          running: include the running episodes of a single stream and the items that wait for
+            their end. They are useful only if the environments are saved, too.
         """
         snapshot = super().snapshot()
         if running:
@@ -237,7 +241,7 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         return snapshot
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Goes on from a snapshot."""
+        """Continues from a snapshot."""
         super().restore(snapshot)
         if "running" in snapshot:
             self.recorders[0].restore(snapshot["running"])
@@ -248,7 +252,7 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         self._waiting.clear()
 
     def _settle(self, held: Hindsight[Any], ended: Iterable[Ended]) -> None:
-        """Gives episodes that ended in the newest segment their credit."""
+        """Assigns credit to the episodes that ended in the newest segment."""
         for one in ended:
             held.settle(one, self._credit_of(one.episode), self.view.stride)
 

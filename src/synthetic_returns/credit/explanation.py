@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Term(eqx.Module):
-    """One thing that a method says about every state.
+    """One quantity that a method computes for every state.
 
     Attributes:
       values: ``[T, B]`` for a line or a gate, ``[T, B, A]`` for a value per action, ``[T, B, T]``
@@ -29,10 +29,10 @@ class Term(eqx.Module):
       label: what it is, for people.
       kind: how it is drawn. line: a number per state; gate: a number in [0, 1] per state; pairs: a
         matrix of states; actions: a number per action of each state.
-      about: whether the entry of a state is about arriving in it or about leaving it. What is
-        about leaving is not known of a terminal state.
-      steps: of how many rewards together a line about leaving speaks; 1 is the next one alone.
-      stride: how many states share what is said of the first of them, counted from the start.
+      about: whether the entry of a state is about arriving in it or about leaving it. A terminal
+        state has no entry about leaving.
+      steps: number of rewards that a line about leaving predicts the sum of; 1 is the next alone.
+      stride: number of successive states that share one entry, counted from the start.
     """
 
     values: Shaped[Array, "..."] | Shaped[np.ndarray, "..."]
@@ -65,7 +65,7 @@ class Term(eqx.Module):
         return values
 
     def with_values(self, values: np.ndarray) -> "Term":
-        """The same said with other values."""
+        """The same term with other values."""
         return Term(values, self.label, self.kind, self.about, self.steps, self.stride)
 
 

@@ -1,4 +1,4 @@
-"""A credit method that learns from finished episodes: what it knows, and what it is taught with."""
+"""A credit method with its replay buffer: stores finished episodes and trains on them."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -31,16 +31,16 @@ FIELDS = {Need.ACTIONS: "action", Need.LOG_PROBS: "log_probs", Need.VALUES: "val
 
 
 class EpisodeLearner:
-    """A credit method, the finished episodes that it learns from, and what it has learned of them.
+    """A credit method, its state, and the replay buffer of finished episodes that it learns from.
 
     Attributes:
-      method: which one.
-      spec: of the episodes, as the method sees them.
+      method: the method.
+      spec: sizes of the episodes, as the method sees them.
       state: what it has learned.
-      buffer: the episodes.
-      seed: of the draws from them.
-      updates: how often it was trained.
-      updates_owed: what the episodes so far are worth beyond that, less than one update.
+      buffer: replay buffer of finished episodes.
+      seed: seed of the sampled batches.
+      updates: number of updates so far.
+      updates_owed: fraction of an update that the episodes so far are worth beyond these.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class EpisodeLearner:
 
         Args:
           method: the method.
-          spec: of the episodes, as the method sees them.
-          running: how many episodes run beside the finished ones, and take memory too.
-          memory_mb: upper bound of the memory for episodes, if there is one.
-          overlap: learn in a thread of its own.
+          spec: sizes of the episodes, as the method sees them.
+          running: number of running episodes, which also take memory.
+          memory_mb: memory limit for episodes, if there is one.
+          overlap: train in a separate thread.
           key: consumed here.
         """
         check_needs(method, spec)
@@ -89,7 +89,7 @@ class EpisodeLearner:
 
     @property
     def state(self) -> Any:
-        """What the method has learned; the next update takes its arrays."""
+        """What the method has learned. The next update invalidates its arrays."""
         self._finish()
         return self._functions.state(self._arrays)
 
@@ -102,7 +102,7 @@ class EpisodeLearner:
         self._functions = compiled(self.method, structure, tuple(rest_leaves), rest_structure)
 
     def learn(self, episodes: Sequence[Episode]) -> None:
-        """Takes in finished episodes, as the view shows them; trains as often as they are worth."""
+        """Adds finished episodes to the buffer; makes ``updates_per_episode`` updates for each."""
         if not episodes:
             return
         for episode in episodes:
@@ -111,12 +111,12 @@ class EpisodeLearner:
             self._learn_from(episodes)
             return
         self._finish()
-        # Its arrays are taken by the first update.
+        # The first update invalidates the arrays of the state.
         self._before = jax.block_until_ready(self._functions.copy(self._arrays))
         self._beside.do(lambda: self._learn_from(episodes))
 
     def examine(self, episodes: Sequence[Episode]) -> None:
-        """Lets the method compare episodes that it is not trained on with what it says of them."""
+        """Lets the method measure its predictions on episodes that it has not been trained on."""
         if not episodes:
             return
         longest = max(map(len, episodes))
@@ -128,11 +128,11 @@ class EpisodeLearner:
             self._arrays = self._functions.examine(self._arrays, vars(some))
 
     def train(self, updates: int, rng: np.random.Generator | None = None) -> None:
-        """Trains on the episodes of the buffer, so many times.
+        """Trains on batches from the buffer.
 
         Args:
-          updates: how often.
-          rng: draws the batches; by default a function of the seed and of what was learned.
+          updates: number of updates.
+          rng: draws the batches; by default it depends on the seed and the updates so far.
         """
         rng = rng or np.random.default_rng([self.seed, int(self.buffer.seen), self.updates])
         replay = self._replay
@@ -140,24 +140,24 @@ class EpisodeLearner:
             batch = self.buffer.draw(replay.batch_size, rng, same_age=replay.same_age)
             draw = np.array([self.seed, self.updates], np.uint32)
             self._arrays, self._metrics = self._functions.learn(self._arrays, batch, draw)
-            if self._beside is not None:  # what is paid meanwhile waits for one update at most
+            if self._beside is not None:  # so that credit waits for one update at most
                 jax.block_until_ready(self._arrays)
             self.updates += 1
 
     @property
     def can_grow(self) -> bool:
-        """Whether the buffer makes room for episodes that are longer than expected."""
+        """Whether the buffer can grow for episodes that are longer than expected."""
         return self._fitting is not None
 
     def make_room(self, steps: int, rng: np.random.Generator) -> None:
-        """Lets the buffer grow to episodes of so many steps, if it is too small for them."""
+        """Grows the buffer, if necessary, to hold episodes of ``steps`` steps."""
         if steps <= self.buffer.max_steps or self._fitting is None:
             return
         steps = bucket(steps)
         self.buffer.resize(steps, min(self.buffer.slots, self._fitting(steps)), rng)
 
     def explain(self, episode: Episode) -> Explanation:
-        """What the method says about every state of an episode, as the view shows it."""
+        """The method's named terms for every state of an episode, as the view shows it."""
         self._finish()
         batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
         explanation = self._functions.explain(self._arrays, vars(batch))
@@ -178,7 +178,7 @@ class EpisodeLearner:
         )
 
     def report(self) -> dict[str, float]:
-        """Diagnostics: of the last update, of the state, and of the memory that episodes take."""
+        """Diagnostics of the last update and the state, and the size of the buffer."""
         self._finish()
         report = self._metrics | dict(self.method.report(self.state))
         report = {name: float(x) for name, x in report.items()}
@@ -190,7 +190,7 @@ class EpisodeLearner:
         }
 
     def snapshot(self) -> dict[str, Any]:
-        """All that changes while learning, as a pytree of fixed shapes."""
+        """Everything that changes during learning, as a pytree of fixed shapes."""
         snapshot: dict[str, Any] = {
             "state": self.state,
             "updates": self.updates,
@@ -201,7 +201,7 @@ class EpisodeLearner:
         return snapshot
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Goes on from a snapshot."""
+        """Continues from a snapshot."""
         self._finish()
         self.state = snapshot["state"]
         self.updates, self.updates_owed = snapshot["updates"], snapshot["updates_owed"]
@@ -221,7 +221,7 @@ class EpisodeLearner:
         self.train(updates, rng)
 
     def _finish(self) -> None:
-        """Waits for what is being learned."""
+        """Waits until the training thread has finished."""
         if self._beside is not None:
             self._beside.finish()
 
@@ -243,7 +243,7 @@ class EpisodeLearner:
         return jax.tree.map(lambda x: x[: len(episode)], credit)
 
     def _start(self, num_envs: int) -> tuple[Any, Array]:
-        """What is carried along episodes: the method's own, and what they were paid so far."""
+        """The carry of episodes: the method's own, and the credit paid so far."""
         return self.method.start(self.state, num_envs), jnp.zeros(num_envs)
 
     def _credit(self, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
@@ -255,12 +255,12 @@ class EpisodeLearner:
 
     @property
     def _known(self) -> list[Array]:
-        """What credit is given by; nothing else is touched while something is learned."""
+        """The arrays that credit is computed with; safe to read during training in a thread."""
         return self._arrays if self._before is None else self._before
 
 
 def _check_rewards(episode: Episode) -> None:
-    """Refuses what would spoil all that was learned, and every later episode with it."""
+    """Refuses rewards that are not finite: they would spoil the model for all later episodes."""
     flawed = np.flatnonzero(~np.isfinite(episode.reward))
     if len(flawed):
         raise ValueError(

@@ -30,7 +30,7 @@ Metrics = dict[str, Float[Array, ""]]
 
 
 class Need(enum.StrEnum):
-    """What a method cannot do without, beside observations and rewards."""
+    """Data that a method requires in addition to observations and rewards."""
 
     ACTIONS = "actions"
     LOG_PROBS = "log-probs"
@@ -52,18 +52,18 @@ class Assignment(eqx.Module):
     """The credit of the T transitions of a segment.
 
     Attributes:
-      reward: of arriving in each destination state, in units of the environment's reward; added to
-        it.
-      advantage: of each action in each source state, used instead of the agent's own.
+      reward: the credit of arriving in each destination state; added to the environment's reward,
+        and in its units.
+      advantage: the advantage of each action in each source state; replaces the agent's own.
     """
 
     reward: Float[Array, "time batch"] | None = None
     advantage: Float[Array, "time batch actions"] | None = None
 
     def earned(self, last: Bool[Array, "states batch"]) -> "Assignment":
-        """What is left of it: arriving in a terminal state, or in another episode, earns nothing.
+        """The credit without terminal states and transitions between episodes: these earn nothing.
 
-        No later reward can depend on a terminal state, so nothing is ever learned about it.
+        No later reward can depend on a terminal state, so no method can learn its credit.
 
         Args:
           last: whether an episode ends in each of the T + 1 states.
@@ -79,39 +79,39 @@ class Assignment(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class Assigner(abc.ABC):
-    """A method that gives credit beside the agent, and learns from no episodes.
+    """A method that assigns credit apart from the agent's update, and does not learn from episodes.
 
-    ``state`` is what ``init`` made: any pytree.
+    ``state`` is the pytree that ``init`` returns.
     """
 
     name: ClassVar[str]
-    """How it is called on the command line."""
+    """Its name on the command line."""
     summary: ClassVar[str]
     """What it does, in a few words."""
     reference: ClassVar[str] = ""
     """Where it was published."""
     needs: ClassVar[frozenset[Need]] = frozenset()
     uses: ClassVar[frozenset[Need]] = frozenset()
-    """What it takes where it is known, and can do without."""
+    """Data that it uses if they are available."""
     gives: ClassVar[Gives] = Gives.REWARD
     conserves: ClassVar[bool] = False
-    """Whether its rewards are advances: what an episode was paid is taken back at its end, so that
-    the credit of every episode sums to 0."""
+    """Whether its rewards are advances. The end of an episode then takes back all credit paid in
+    it, so that the credit of every episode sums to 0."""
 
     @abc.abstractmethod
     def init(self, spec: EpisodeSpec, key: Key) -> Any:
         """Draws the parameters for episodes of this kind."""
 
     def start(self, state: Any, num_envs: int) -> Any:
-        """What is carried along running episodes before their first step; one row for each."""
+        """The carry of running episodes before their first step, with one row for each episode."""
         del state, num_envs
         return None
 
     def resume(self, state: Any, time: Int[Array, "batch"]) -> Any:
-        """What is carried along episodes that have lasted so long, if that is all it depends on.
+        """The carry of episodes at the given time steps, if it depends on nothing but the time.
 
-        It lets single transitions be credited again, as a replay buffer does. Methods whose credit
-        depends on more of the past do not have it.
+        Replay buffers use it to credit single transitions. Methods whose credit depends on more of
+        the past do not define it.
         """
         raise NotImplementedError(
             f"the credit that {self.name!r} gives a transition depends on all of its episode so far"
@@ -119,21 +119,23 @@ class Assigner(abc.ABC):
 
     @abc.abstractmethod
     def assign(self, state: Any, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
-        """The credit of a segment as it arrives; of a whole episode, if it needs complete ones.
+        """The credit of a segment, and the carry after it.
+
+        Methods that need complete episodes get each episode as one segment.
 
         Args:
-          state: what was learned.
-          carry: what is known of the running episodes before the first state of the segment.
-          segment: T transitions. Its last state is the first of the next segment, so the carry
-            that is returned stands before that state.
+          state: what the method has learned.
+          carry: what it knows about the running episodes before the first state of the segment.
+          segment: T transitions. Its last state is the first of the next segment, so the returned
+            carry does not include that state.
         """
 
     def pay(self, state: Any, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
-        """The credit of a segment as it is paid: as far as it is earned, and settled.
+        """The credit that the agent is paid for a segment: assigned, and settled at episode ends.
 
         Args:
-          state: what was learned.
-          carry: what is carried along by ``assign``, and what the running episodes were paid.
+          state: what the method has learned.
+          carry: the carry of ``assign``, and the credit paid to the running episodes so far.
           segment: as for ``assign``.
         """
         own, advanced = carry
@@ -147,39 +149,39 @@ class Assigner(abc.ABC):
 
     @abc.abstractmethod
     def explain(self, state: Any, episodes: EpisodeBatch) -> Explanation:
-        """What it says about every state of whole episodes, the terminal one included."""
+        """Named terms for every state of whole episodes, the terminal one included."""
 
     def of_states(
         self, state: Any, observation: Shaped[Array, "batch *shape"]
     ) -> Float[Array, "batch"]:
-        """The credit of single states, for methods that give a state the same credit everywhere.
+        """The credit of single states, for methods whose credit does not depend on the past.
 
-        Others say NaN: it depends on what came before.
+        Other methods return NaN.
         """
         del state
         return jnp.full(observation.shape[:1], jnp.nan)
 
     def report(self, state: Any) -> Metrics:
-        """Diagnostics of the state, beside the metrics of the last update."""
+        """Diagnostics of the state, in addition to the metrics of the last update."""
         del state
         return {}
 
 
 @dataclasses.dataclass(frozen=True)
 class CreditMethod(Assigner):
-    """A method that learns from finished episodes, beside the agent.
+    """A method that learns from finished episodes, apart from the agent's update.
 
-    ``state`` is what ``init`` made and ``learn`` changes: any pytree.
+    ``state`` is the pytree that ``init`` returns and ``learn`` updates.
     """
 
     replay: Replay = dataclasses.field(default_factory=Replay)
-    """The episodes that it learns from."""
+    """Replay buffer of finished episodes."""
 
     @abc.abstractmethod
     def learn(self, state: Any, episodes: EpisodeBatch, key: Key) -> tuple[Any, Metrics]:
         """One update on a batch of finished episodes."""
 
     def examine(self, state: Any, episodes: EpisodeBatch) -> Any:
-        """Looks at new episodes before they are learned from, to see how far to trust itself."""
+        """Evaluates the method on new episodes before it trains on them, to measure its trust."""
         del episodes
         return state

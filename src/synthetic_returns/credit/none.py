@@ -10,7 +10,7 @@ __all__ = ["NoCredit"]
 
 @dataclasses.dataclass(frozen=True)
 class NoCredit:
-    """The agent learns from the environment's rewards: the baseline of every comparison."""
+    """The agent learns from the environment's rewards alone: the baseline of every comparison."""
 
     name: ClassVar[str] = "none"
     summary: ClassVar[str] = "the environment's rewards alone"

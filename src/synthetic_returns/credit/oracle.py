@@ -1,4 +1,4 @@
-"""The oracle: the true contributions, as the task itself tells them."""
+"""The oracle: the true contributions, provided by the task itself."""
 
 import dataclasses
 from typing import Any, ClassVar
@@ -17,10 +17,11 @@ __all__ = ["Oracle"]
 
 @dataclasses.dataclass(frozen=True)
 class Oracle(Assigner):
-    """Pays at once what each step truly contributes to later rewards.
+    """Pays each step at once what it truly contributes to later rewards.
 
-    No method can know that: it is the limit that others are compared with. The tasks written in JAX
-    tell it, by what they owe before and after a step; nothing is learned.
+    No method can know this in general, so the oracle is the upper bound for all methods. Tasks
+    written in JAX provide the contributions: the change, in each step, of what later steps will pay
+    for the past (``owed``). The oracle learns nothing.
     """
 
     name: ClassVar[str] = "oracle"
@@ -48,7 +49,7 @@ class Oracle(Assigner):
 def _known(contribution: Any) -> Array:
     if contribution is None:
         raise ValueError(
-            "the steps do not tell their contributions; play them in "
+            "the steps have no contributions; play them in "
             "VectorEnvironment(env, contributions=True)."
         )
     return jnp.asarray(contribution)

@@ -22,11 +22,11 @@ class RewardMix:
     beta: float = 1.0
     """Weight of the environment's reward in the augmented reward."""
     scale: float = 1.0
-    """What rewards, and credit too, are multiplied by before the agent learns from them; the
-    returns that are reported are not."""
+    """Factor applied to both rewards and credit before the agent learns from them. Reported
+    returns are not scaled."""
     last_reward: float = 1.0
-    """The share of an episode's last reward that the agent is paid beside credit. 0 where all of it
-    was earned before: credit has paid it already."""
+    """Share of an episode's last reward that the agent is paid. Use 0 if earlier steps earned
+    all of it, because credit has paid it already."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

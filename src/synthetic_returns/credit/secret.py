@@ -122,15 +122,15 @@ def redistributed(
 
 @dataclasses.dataclass(frozen=True)
 class Secret(CreditMethod):
-    """Self-attentional credit: a reward belongs to the states that one looks at to predict it.
+    """Self-attentional credit: a reward belongs to the states that help to predict it.
 
-    Attention over the steps so far predicts the sign of each reward. Once an episode is over, each
-    step gets its share of later rewards, ``sum over t > k of alpha(t, k) r_t``, as an advance that
-    is taken back at the end. An episode of T steps takes O(T^2).
+    A model with attention over the steps so far predicts the sign of each reward. When an episode
+    has ended, each step gets its share of later rewards, ``sum over t > k of alpha(t, k) r_t``, as
+    an advance that is taken back at the end. An episode of T steps takes O(T^2).
     """
 
     name: ClassVar[str] = "secret"
-    summary: ClassVar[str] = "rewards go where attention looks"
+    summary: ClassVar[str] = "moves rewards by attention weights"
     reference: ClassVar[str] = "Ferret et al. 2019"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.WHOLE_EPISODES})
     conserves: ClassVar[bool] = True
@@ -140,9 +140,9 @@ class Secret(CreditMethod):
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
     """From observations to features."""
     width: int = 32
-    """Of queries, keys and values."""
+    """Length of queries, keys and values."""
     learning_rate: float = 1e-3
-    """Step size of Adam."""
+    """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
         check_positive("width", self.width)
@@ -187,7 +187,7 @@ class Secret(CreditMethod):
         return Assignment(reward=jnp.where(state.updates > 0, arrived, 0)), carry
 
     def explain(self, state: SecretState, episodes: EpisodeBatch) -> Explanation:
-        """The shares of all states, the attention in units of reward, and the signs foretold."""
+        """The shares of all states, the attention in units of reward, and the predicted signs."""
         attention, logits = state.model(episodes.source, episodes.valid)
         reward = jnp.where(episodes.valid, episodes.reward, 0)
         shares = redistributed(attention, reward)

@@ -13,7 +13,7 @@ def settled(
     last: Bool[Array, "states batch"],
     advanced: Float[Array, "batch"],
 ) -> tuple[Float[Array, "time batch"], Float[Array, "batch"]]:
-    """Takes back at the end of each episode what was paid in it, whatever that was.
+    """Takes back, at the end of each episode, all credit that was paid in it.
 
     Over every episode the result sums to 0, so that rewards and credit sum to the true return.
 

@@ -1,4 +1,4 @@
-"""What a credit method may look at: a view of the task, the same for every method."""
+"""The view of a task that credit methods get: the same for every method."""
 
 import dataclasses
 from typing import Any
@@ -17,19 +17,17 @@ class View:
     """The part of a task's episodes that credit methods see; all of it by default."""
 
     rows: tuple[int, int] | None = None
-    """Of an image: the first row that is seen and the first that is not. For tasks in which what
-    matters is always in one place."""
+    """Crop images to these rows: the first one, and the first one that is left out."""
     columns: tuple[int, int] | None = None
-    """Of an image: the first column that is seen and the first that is not."""
+    """Crop images to these columns: the first one, and the first one that is left out."""
     changes: bool = False
-    """Show how each frame of an image differs from the frame before it, instead of the frames:
-    where nothing changes, all states are alike."""
+    """Show each frame minus the frame before it, instead of the frames. Where nothing changes,
+    all states then look alike."""
     stride: int = 1
-    """Keep every n-th state of an episode, with the sum of the rewards up to the next one. For long
-    episodes."""
+    """Keep every n-th state of an episode and sum the rewards in between. For long episodes."""
     truncated_reward: float | None = None
-    """Replace the last reward of an episode that was cut off by this. For tasks in which running
-    out of time escapes a penalty."""
+    """Replace the last reward of a truncated episode by this. For tasks in which running out
+    of time avoids a penalty."""
 
     def __post_init__(self) -> None:
         check_positive("stride", self.stride)
@@ -37,7 +35,7 @@ class View:
             part = getattr(self, name)
             if part is not None and not 0 <= part[0] < part[1]:
                 raise ValueError(
-                    f"{name} is {part}; give the first that is seen and the first that is not."
+                    f"{name} is {part}; give the first one, and the first one that is left out."
                 )
 
     def shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -74,7 +72,7 @@ class View:
         return observation
 
     def kept(self, steps: int) -> int:
-        """How many of so many states are kept."""
+        """How many states are kept of this number."""
         return -(-steps // self.stride)
 
     def thin(self, episodes: EpisodeBatch) -> EpisodeBatch:

@@ -1,4 +1,4 @@
-"""The credit of a configuration, at any engine: who gives it, and who can explain it."""
+"""The credit driver and the credit model of a configuration, for any engine."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ def make_driver(
     num_envs: int | None = None,
     item: Callable[[Trajectory], Any] = lambda trajectory: trajectory,
 ) -> CreditDriver | None:
-    """The driver of what pays beside the environment: a credit method, novelty, or both.
+    """The driver of everything that pays in addition to the environment: credit, novelty, or both.
 
     Args:
       config: the settings.

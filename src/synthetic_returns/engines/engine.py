@@ -12,9 +12,9 @@ __all__ = ["ActorFailed", "Engine", "make_engine"]
 
 
 class ActorFailed(RuntimeError):
-    """An actor cannot go on; its own error is the cause of this one.
+    """An actor cannot continue; its own error is the cause of this one.
 
-    The learner is intact: what it has learned can be saved.
+    The learner is intact, so its state can be saved.
     """
 
 
@@ -47,15 +47,15 @@ class Engine(Protocol):
         ...
 
     def snapshot(self, index: int) -> dict[str, Any]:
-        """All that one seed needs to go on later."""
+        """Everything that one seed needs to continue later."""
         ...
 
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
-        """Goes on from the snapshots of every seed."""
+        """Continues from the snapshots of every seed."""
         ...
 
     def close(self) -> None:
-        """Ends what runs beside the engine; harmless when repeated."""
+        """Ends threads and processes of the engine; harmless when repeated."""
         ...
 
 

@@ -41,8 +41,8 @@ class FusedEngine:
     """Trains one agent per seed; several seeds are one vmapped computation.
 
     Unroll and update are compiled apart and called from Python: on CPU a loop around both would be
-    slower. Nothing waits for the device but credit methods that keep whole episodes on the
-    host, and reports.
+    slower. Only reports, and credit methods that keep whole episodes on the host, wait for the
+    device.
 
     Over several devices, each steps its share of the environments with a copy of the parameters,
     and gradients are summed: the same numbers as on one device, up to rounding.
@@ -71,7 +71,7 @@ class FusedEngine:
         self._learner = make_learner(config, axis=AXIS if self._mesh else None)
         states = [self._init(seed) for seed in seeds]
         self._set_states(states)
-        # An agent that rehearses finds the unroll in its replay, by its number.
+        # An agent with a replay buffer finds the unroll there, by its number.
         rehearses = isinstance(config.agent, R2D2Settings)
         item = (lambda _: None) if rehearses else (lambda trajectory: trajectory)
         drivers = [make_driver(config, seed, item=item) for seed in seeds]

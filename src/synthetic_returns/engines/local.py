@@ -1,8 +1,8 @@
 """The local engine: environments on the host, actors in threads, one learner.
 
 An actor plays unroll after unroll with the newest policy it finds and puts each into a bounded
-queue; the learner takes one for each update. What an actor plays with is a few updates old when it
-is learned from: V-trace corrects for it, and ``policy/lag`` says how old.
+queue; the learner takes one for each update. By then the actor's policy is a few updates old:
+V-trace corrects for it, and ``policy/lag`` says how many.
 """
 
 import queue
@@ -24,7 +24,7 @@ from synthetic_returns.utils.process_memory import resident_mb
 
 __all__ = ["LocalEngine"]
 
-POLL_SECONDS = 0.2  # how soon a thread that waits sees that it waits in vain
+POLL_SECONDS = 0.2  # how often a waiting thread checks whether it should stop
 
 
 class LocalEngine:

@@ -1,4 +1,4 @@
-"""Learning from a replay, at any engine: what one seed keeps of its unrolls and draws from it."""
+"""Learning from a replay buffer, for any engine: the unrolls of one seed, and samples of them."""
 
 import dataclasses
 from collections.abc import Callable
@@ -30,7 +30,7 @@ Item = TypeVar("Item")
 
 
 class Replaying:
-    """A replay at work: it follows streams of unrolls, and has them paid by today's credit."""
+    """Runs a replay buffer: stores streams of unrolls, and keeps their credit current."""
 
     def __init__(
         self, settings: ReplaySettings, replay: SequenceReplay, driver: CreditDriver | None
@@ -43,7 +43,7 @@ class Replaying:
           driver: gives the credit, if there is any.
         """
         self._settings, self._replay, self._driver = settings, replay, driver
-        self._new = np.zeros((), np.int64)  # steps since all were paid anew
+        self._new = np.zeros((), np.int64)  # steps since credit was recomputed
 
     def follow(
         self, trajectory: Trajectory, item: Item = None, stream: int = 0, *, follows: bool = True
@@ -52,9 +52,9 @@ class Replaying:
 
         Args:
           trajectory: what happened.
-          item: what the credit is for; given back with it, when it is known.
+          item: belongs to the credit, and is returned with it.
           stream: whose environments these are.
-          follows: whether it goes on where the unroll before ended.
+          follows: whether it continues the unroll before it.
         """
         replay, driver = self._replay, self._driver
         number = replay.add(trajectory, stream, follows=follows)
@@ -103,7 +103,7 @@ class Replaying:
 
 
 class Rehearsing(Replaying):
-    """For an agent that learns from what is drawn by priority, and from nothing else."""
+    """For an agent that learns only from sequences drawn by priority."""
 
     def __init__(self, agent: R2D2Settings, replay: SequenceReplay, driver: CreditDriver | None):
         """Nothing is kept yet.
@@ -172,7 +172,7 @@ class Rehearsing(Replaying):
 
 
 class Mixing(Replaying):
-    """For an agent that learns from earlier unrolls beside those that come."""
+    """For an agent that learns from new unrolls and from replayed ones."""
 
     def __init__(self, agent: ImpalaSettings, replay: SequenceReplay, driver: CreditDriver | None):
         """Nothing is kept yet.
@@ -218,7 +218,7 @@ def make_replaying(
       seed: of the run.
       driver: gives the credit, if there is any.
       streams: how many actors send unrolls.
-      num_envs: environments of each; all unless given.
+      num_envs: environments of each; by default all.
     """
     if not config.replays:
         return None

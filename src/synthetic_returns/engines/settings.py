@@ -23,15 +23,15 @@ class EngineSettings:
     name: ClassVar[str]
 
     num_envs: int = 32
-    """Environments stepped together; also the batch of an update."""
+    """Environments stepped together; also the batch size of an update."""
     unroll_length: int = 20
     """Steps of each environment between two updates."""
     devices: int = 1
-    """Devices to spread the environments over; on CPU a device is a core. 0 takes all that divide
-    num_envs evenly."""
+    """Devices to spread the environments over; on CPU a device is a core. 0 uses as many as
+    divide num_envs evenly."""
     accumulate: int = 1
-    """Parts of the batch whose gradients are computed one after another and added: the same update
-    with less memory, where a batch does not fit."""
+    """Split the batch into this many parts and add up their gradients: the same update with
+    less memory."""
 
     def __post_init__(self) -> None:
         for name in ("num_envs", "unroll_length", "accumulate"):
@@ -55,10 +55,11 @@ class FusedSettings(EngineSettings):
     name: ClassVar[str] = "fused"
 
     updates_per_call: int = 1
-    """Unrolls and updates in one compiled call. More than one saves dispatch on an accelerator, and
-    is slow with convolutions on CPU. Credit that is learned between updates needs 1."""
+    """Unrolls and updates in one compiled call. More than one saves dispatch time on an
+    accelerator, but is slow with convolutions on CPU. Credit methods that learn between
+    updates need 1."""
     stagger: bool = True
-    """Begin the environments at evenly spread points of their first episode."""
+    """Start the environments at evenly spaced points of their first episode."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,15 +68,16 @@ class FusedSettings(EngineSettings):
 
 @dataclasses.dataclass(frozen=True)
 class LocalSettings(EngineSettings):
-    """Environments on the host, stepped by actor threads; any task, also of Gymnasium and Atari."""
+    """Any task, Gymnasium and Atari included; actor threads step environments on the host."""
 
     name: ClassVar[str] = "local"
 
     actors: int = 1
-    """Actor threads, each with environments of its own. 0 acts and learns in turns, which is
+    """Actor threads, each with its own environments. 0 acts and learns in turns, which is
     repeatable."""
     queue_size: int = 1
-    """The most unrolls that wait for the learner; with more, actors run further ahead."""
+    """Largest number of unrolls that wait for the learner; a longer queue lets actors run
+    further ahead."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,24 +90,25 @@ class LocalSettings(EngineSettings):
 
 @dataclasses.dataclass(frozen=True)
 class ClusterSettings(EngineSettings):
-    """Any task, actors in processes of their own, on one machine or many."""
+    """Any task; actors in separate processes, on one machine or many."""
 
     name: ClassVar[str] = "cluster"
 
     actors: int = 1
-    """Actor processes, each with environments of its own."""
+    """Actor processes, each with its own environments."""
     actor_envs: int = 0
-    """Environments of each actor. An update takes unrolls from as many different actors as make up
-    num_envs. By default that is at most half of the actors, so that no update waits for one."""
+    """Environments of each actor. An update combines the unrolls of several actors until they
+    have num_envs environments. 0 chooses a number such that an update needs at most half of
+    the actors, and never waits for a slow one."""
     max_lag: int = 20
-    """The most updates between the beginning of an unroll and learning from it. Actors start no
-    more unrolls than these updates can use, and older ones are discarded."""
+    """Largest number of updates between the start of an unroll and learning from it. Actors
+    start no more unrolls than these updates can use; older unrolls are discarded."""
     address: str | None = None
-    """The Ray cluster to use, or auto for the one that this machine belongs to; by default a new
-    one is started on this machine."""
+    """Address of the Ray cluster, or auto for the one that this machine belongs to. By default,
+    a new cluster is started on this machine."""
     stagger: bool = True
-    """Begin the environments at evenly spread points of their first episode, if they are written in
-    JAX."""
+    """Start the environments at evenly spaced points of their first episode, if they are
+    written in JAX."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

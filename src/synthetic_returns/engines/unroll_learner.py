@@ -47,7 +47,7 @@ class Unroll:
       stream: index of the actor; its unrolls follow each other, one for each update.
       version: of the policy that acted.
       trajectory: ``[T + 1, B]``.
-      life: which one of the actor's; in another one, all its environments started anew.
+      life: counts the restarts of the actor's environments; when it changes, all started anew.
       observed: whether only its episodes are followed, and no policy learns from it.
     """
 
@@ -176,7 +176,7 @@ class UnrollLearner:
         return eqx.filter_jit(update, donate="all")
 
     def _follow(self, unroll: Unroll) -> list[tuple[Unroll, Assignment | None]]:
-        """Takes note of what ended in an unroll; gives those whose credit is known."""
+        """Records the episodes that end in an unroll; returns the unrolls whose credit is known."""
         self._note(unroll)
         stream = unroll.stream
         if self._replaying:
@@ -201,7 +201,7 @@ class UnrollLearner:
         )
 
     def _forget(self, stream: int) -> None:
-        """The running episodes of a stream will not go on."""
+        """Drops the running episodes of a stream."""
         self._interrupted[stream] = True
         self._statistics[stream] = self._statistics[stream].interrupted()
         self._seen[stream] = jnp.zeros_like(self._seen[stream])

@@ -51,11 +51,11 @@ class Environment(TaskSpec, Generic[State]):
         )
 
     def owed(self, state: State) -> Float[Array, ""]:
-        """What later steps will pay for what was done so far, if the scripted policy goes on.
+        """What later steps will pay because of the past, if the scripted policy continues.
 
-        That is, how much less they would pay if it had not been done. A reward that was paid is no
-        longer owed. Its change from state to state is the true contribution of a step; it is asked
-        for only between the steps of an episode, where it starts from 0.
+        It is how much less they would pay without what the agent has done so far. A reward that was
+        paid is no longer owed. The change from state to state is the true contribution of
+        a step. It is used only between the steps of an episode, where it starts from 0.
         """
         raise NotImplementedError(
             f"{type(self).__name__} does not know what its steps contribute: define owed in its "

@@ -47,26 +47,26 @@ class Explained:
 
 
 def found(score: Score) -> tuple[bool, str]:
-    """Whether credit foresees anything that rewards alone do not, and that in a plain sentence."""
+    """Whether credit predicts more than rewards alone, and a plain sentence that says so."""
     gain = score.explained_variance - max(0.0, score.rewards_alone)
     if not np.isfinite(score.explained_variance):
         return False, (
-            "Nothing was found: all episodes have the same return, so that there is nothing to "
-            "explain. Record episodes with good and with bad outcomes."
+            "Nothing was found: all episodes have the same return, so there is nothing to explain. "
+            "Record episodes with good and with bad outcomes."
         )
     if gain < FOUND:
         return False, (
-            "Nothing was found: on episodes that were not fitted, the credit of their steps does "
-            "not foretell the outcome. Either no observation shows what earned it, or there are "
-            "too few episodes. Do not use these rewards."
+            "Nothing was found: on held-out episodes, the credit does not predict the outcome. "
+            "Either no observation shows what earned it, or there are too few episodes. Do not use "
+            "these rewards."
         )
     calibrated = "" if 0.7 <= score.slope <= 1.4 else (
-        f" What is foreseen is {'too much' if score.slope < 1 else 'too little'}, though: "
-        f"returns differ by {score.slope:.2f} for each 1 foreseen."
+        f" But the predictions are too {'large' if score.slope < 1 else 'small'}: returns differ "
+        f"by {score.slope:.2f} for each 1 predicted."
     )  # fmt: skip
     return True, (
-        f"One step before their end, {score.explained_variance:.0%} of the variance of the returns "
-        f"of {len(score):,} episodes that were not fitted was foreseen; true rewards alone tell "
+        f"One step before the end, the credit predicts {score.explained_variance:.0%} of the "
+        f"variance of returns on {len(score):,} held-out episodes; true rewards alone predict "
         f"{max(0.0, score.rewards_alone):.0%}.{calibrated}"
     )
 
@@ -84,7 +84,7 @@ def write_explanation(path: Path, explained: Explained) -> Path:
     card = tag(
         "div",
         tag("p", f"{explained.score.explained_variance:.0%}", class_="figure"),
-        tag("p", "of the returns foreseen"),
+        tag("p", "of the variance of returns predicted"),
         tag("p", tag("b", "found" if good else "nothing found"), class_="verdict"),
         class_="card good" if good else "card",
     )
@@ -109,10 +109,10 @@ def _calibration(score: Score) -> Markup:
         (f"{predicted:.3g}", f"{came:.3g}", f"{count:,}")
         for predicted, came, count in score.calibration()
     ]
-    note = "Episodes in groups, by what was foreseen one step before their end."
+    note = "Held-out episodes, grouped by the return predicted one step before the end."
     return tag(
         "div",
-        _table(("foreseen, on average", "returns, on average", "episodes"), rows),
+        _table(("mean prediction", "mean return", "episodes"), rows),
         tag("p", note, class_="note"),
     )
 
@@ -127,9 +127,8 @@ def _kinds(explained: Explained) -> Markup:
         for kind in kinds
     ]  # fmt: skip
     note = (
-        "Kinds of states, from those that earn most when they are arrived in to those that cost "
-        "most. States that are alike are one kind; where all differ, the steps with the highest "
-        "and the lowest credit are put into groups."
+        "Kinds of states, from those that earn most to those that cost most. Equal states form one "
+        "kind; if all states differ, the steps with the highest and the lowest credit are grouped."
     )
     return tag(
         "div",

@@ -9,7 +9,7 @@ __all__ = ["ClockCore", "ClockState", "clock_size", "time_features"]
 
 
 def clock_size(longest: int) -> int:
-    """The number of time features of episodes of at most so many steps."""
+    """The number of time features for episodes of at most this length."""
     return 2 * max(2, (2 * longest).bit_length())
 
 

@@ -16,8 +16,8 @@ class TorsoSettings:
     stride: int = 1
     """Stride of the convolutions."""
     patches: tuple[int, ...] = ()
-    """Instead of kernel and stride: the side of the patches that each of the first layers cuts its
-    input into."""
+    """Side of the patches into which each of the first layers cuts its input; replaces kernel
+    and stride there."""
     sizes: tuple[int, ...] = (256,)
     """Units of each dense layer."""
 

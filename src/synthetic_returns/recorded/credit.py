@@ -27,19 +27,19 @@ from synthetic_returns.utils.settings import fits, from_plain, to_plain
 
 __all__ = ["Credit"]
 
-LEAST_UPDATES = 4000  # where episodes are few, they are looked at again
-TOGETHER = 16  # episodes that are learned from together
-HELD_OUT = 8  # one in so many is not trained on, and says how far to trust what was learned
-KEPT_BACK = 128  # of these, at most, are looked at again
-ROUNDS = 20  # of further updates; after each the episodes that were held out are looked at
-HEAD = 256  # episodes of a stream that can be read only once, from which its format is learned
+LEAST_UPDATES = 4000  # few episodes are trained on several times
+TOGETHER = 16  # episodes that are passed to the driver together
+HELD_OUT = 8  # one episode in this many is held out, to measure the trust
+KEPT_BACK = 128  # largest number of held-out episodes
+ROUNDS = 20  # of further updates; the trust is measured after each
+HEAD = 256  # first episodes of a stream, from which its format is found
 
 
 class Credit:
-    """Learns from recorded episodes which of their steps earned the outcome, and pays them for it.
+    """Learns from recorded episodes which steps earned the outcome, and moves the reward to them.
 
     Episodes are mappings of arrays, ``(observations, rewards[, actions])`` tuples or
-    ``sr.Episode``; docs/logs.md says what they may hold. All that comes out is numpy.
+    ``sr.Episode``; docs/logs.md describes the formats. All results are NumPy arrays.
     """
 
     def __init__(
@@ -53,20 +53,19 @@ class Credit:
         memory_mb: float = 1000.0,
         seed: int = 0,
     ):
-        """Settings; nothing is learned yet.
+        """Takes the settings; ``fit`` learns.
 
         Args:
-          method: where credit comes from, by name or with settings of your own.
+          method: the credit method, by name or with settings of your own.
           view: what the method sees of the observations; by default everything.
-          encoder: an Equinox module, or any pytree that can be called, from observations with any
-            leading axes to features. It is given observations as they are; without one, vectors are
-            standardised.
-          updates: the least number of updates of ``fit``; by default 4,000. If there are more
-            episodes than these updates are worth, there are
-            ``replay.updates_per_episode`` updates for each of them.
-          max_episode_steps: the longest episode; by default that of the data.
-          memory_mb: upper bound of the memory for episodes; fewer are kept if need be.
-          seed: of everything random.
+          encoder: an Equinox module, or any callable pytree, that maps observations with any
+            leading axes to features. It gets observations as they are; without an encoder, vectors
+            are standardised.
+          updates: smallest number of updates of ``fit``; by default 4,000. With many episodes,
+            ``replay.updates_per_episode`` updates for each of them may be more.
+          max_episode_steps: length of the longest episode; by default that of the data.
+          memory_mb: memory limit of the episode buffer; it keeps fewer episodes if necessary.
+          seed: random seed.
         """
         self.method = rewarding_method(method, user="redistribution", whole_episodes=True)
         self.view, self.encoder = view or View(), encoder
@@ -82,14 +81,14 @@ class Credit:
         format: Format | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> "Credit":
-        """Learns from episodes, from the beginning.
+        """Learns from episodes, from scratch.
 
         Args:
-          episodes: any number of them. They are read twice, or once if that is all they allow, and
-            never held all at once.
-          format: of the episodes, where it is known already.
-          progress: called now and then with the updates so far, and how many there will be at
-            least.
+          episodes: any number of episodes. They are read twice, or once if they are a stream, and
+            are never all in memory at once.
+          format: the format of the episodes, if it is already known.
+          progress: called from time to time with the number of updates so far and their smallest
+            total.
         """
         again, stream = _twice(episodes)
         self._format = format or self._read_format(again)
@@ -113,7 +112,7 @@ class Credit:
         return self
 
     def partial_fit(self, episodes: Any) -> "Credit":
-        """Learns from more episodes, once."""
+        """Learns from more episodes, in one pass."""
         if self._driver is None:
             episodes = list(read_episodes(episodes))
             self._format = self._read_format(episodes)
@@ -123,27 +122,27 @@ class Credit:
         return self
 
     def redistribute(self, episode: Any) -> np.ndarray:
-        """What each step of an episode is paid, ``[T]``: its reward and its credit.
+        """The redistributed reward of each step, ``[T]``: reward plus credit.
 
-        With a method that conserves, such as ``advance``, this sums to the return of the episode.
-        What the model could not place stays where it came: at the last step.
+        With a method that conserves the return, such as ``advance``, these rewards sum to it. The
+        part that the model cannot attribute to a step stays at the last step, where it was paid.
         """
         episode = read_episode(episode)
         paid = episode.reward + self._credit(episode)
         if self.method.conserves:
-            # Settled once more, in double precision: a method counts in single.
+            # Settled once more, in double precision: methods compute in single precision.
             paid[-1] = episode.reward.sum() - paid[:-1].sum()
         return paid
 
     def explain(self, episode: Any) -> Explanation:
-        """What the method says about every state of an episode, in named terms."""
+        """The method's named terms for every state of an episode."""
         driver = self.driver
         (seen,) = self._seen([read_episode(episode)], 0)
         explanation = driver.explain(seen)
         return explanation.cut(len(seen) + 1)
 
     def score(self, episodes: Any) -> Score:
-        """How well the returns of episodes were foreseen; use episodes that were not fitted."""
+        """How well redistributed rewards predict returns; use held-out episodes."""
         foreseen, earned, returns = [], [], []
         for episode in read_episodes(episodes):
             foreseen.append(self.redistribute(episode)[:-1].sum())
@@ -158,17 +157,17 @@ class Credit:
 
     @property
     def driver(self) -> CreditDriver[None]:
-        """The credit method at work."""
+        """The driver that runs the credit method."""
         if self._driver is None:
             raise ValueError("nothing was learned yet; call fit(episodes) first.")
         return self._driver
 
     def report(self) -> dict[str, float]:
-        """Figures of the method, such as its trust."""
+        """Diagnostics of the method, such as its trust."""
         return self.driver.report()
 
     def save(self, path: str | Path) -> None:
-        """Writes all that was learned, and the episodes to learn from, to one file."""
+        """Writes the model and its replay buffer to one file."""
         driver = self.driver
         about = {
             "method": to_plain(self.method),
@@ -183,11 +182,11 @@ class Credit:
 
     @classmethod
     def load(cls, path: str | Path, *, encoder: Callable[[Any], Any] | None = None) -> "Credit":
-        """What ``save`` wrote.
+        """Reads what ``save`` wrote.
 
         Args:
           path: the file.
-          encoder: the same as it was made with, if it was made with one.
+          encoder: the encoder that was used before, if there was one.
         """
         about = read_about(Path(path))
         if "format" not in about:
@@ -202,7 +201,7 @@ class Credit:
             credit._driver = credit._make_driver(longest)
         except RunError:
             raise
-        except Exception as error:  # settings of nobody fail in as many ways as there are
+        except Exception as error:  # settings from a damaged file can fail in any way
             raise RunError(
                 f"{path} is damaged: its settings cannot be read ({error}); use another file, or "
                 "fit again"
@@ -246,7 +245,7 @@ class Credit:
             memory_mb=self.memory_mb,
             key=jax.random.key(self.seed),
         )
-        driver.freeze()  # it learns when it is told to, not from what it is asked about
+        driver.freeze()  # it learns from fitted episodes, not from those to be redistributed
         return driver
 
     def _spec(self, max_episode_steps: int) -> EpisodeSpec:
@@ -281,7 +280,7 @@ class Credit:
             self.driver.learn(episodes)
 
     def _train_further(self, held_out: Sequence[Episode]) -> Iterator[int]:
-        """Looks at the episodes again until there were enough updates; gives how many, by then."""
+        """Trains on until there are enough updates; yields their number from time to time."""
         driver = self.driver
         owed = max(0, self.updates - driver.updates) if isinstance(self.method, CreditMethod) else 0
         for part in np.diff(np.linspace(0, owed, ROUNDS + 1).astype(int)):
@@ -294,18 +293,18 @@ class Credit:
 def _check_enough(episodes: int, paid: bool) -> None:
     if episodes < 2:
         raise ValueError(
-            f"there is {episodes} episode to learn from; which steps earned the outcome can only "
-            "be seen by comparing episodes: give at least 2, hundreds to find anything."
+            f"there is {episodes} episode to learn from; credit comes from comparing episodes: "
+            "give at least 2, and hundreds for a useful result."
         )
     if not paid:
         raise ValueError(
-            f"all rewards of all {episodes} episodes are 0, so that the outcome is missing: put it "
-            "into 'rewards', most often into the last one, or give each episode an 'outcome'."
+            f"all rewards of all {episodes} episodes are 0, so the outcome is missing: put it into "
+            "'rewards', usually as the last one, or give each episode an 'outcome'."
         )
 
 
 def _twice(episodes: Any) -> tuple[Any, Any]:
-    """What the format can be learned from, and all episodes: the same if they can be read again."""
+    """Episodes to find the format from, and all episodes: the same if they can be read twice."""
     if not isinstance(episodes, Iterator):
         return episodes, episodes
     head = list(itertools.islice(episodes, HEAD))

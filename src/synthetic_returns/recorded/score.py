@@ -1,4 +1,4 @@
-"""How far credit can be trusted: what it foresaw of the returns of episodes, and what came."""
+"""How far credit can be trusted: predicted returns compared with true ones."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,14 +12,15 @@ BINS = 5
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """How well returns were foreseen one step before the end of each episode.
+    """How well the redistributed rewards predict the return one step before the end of an episode.
 
-    What is foreseen is what has been paid by then: the true rewards so far, and the credit.
+    The prediction is the sum of the redistributed rewards (true rewards and credit) before the last
+    step.
 
     Attributes:
-      foreseen: for each episode, what had been paid.
-      earned: for each, the true rewards that came before the last step.
-      returns: for each, its return.
+      foreseen: the prediction for each episode.
+      earned: for each episode, the sum of the true rewards before the last step.
+      returns: the return of each episode.
     """
 
     foreseen: np.ndarray
@@ -28,17 +29,17 @@ class Score:
 
     @property
     def explained_variance(self) -> float:
-        """The share of the variance of returns that was foreseen; 1 is all, 0 or less nothing."""
+        """Share of the variance of returns that is predicted; 1 is all, 0 or less is nothing."""
         return _explained(self.returns, self.foreseen)
 
     @property
     def rewards_alone(self) -> float:
-        """The same without credit: what the true rewards so far say."""
+        """The same without credit, with the true rewards so far as the prediction."""
         return _explained(self.returns, self.earned)
 
     @property
     def slope(self) -> float:
-        """How much the return rises for each unit that was foreseen; 1 is well calibrated."""
+        """Slope of the return on the prediction; 1 is well calibrated."""
         spread = float(np.var(self.foreseen))
         if spread <= 1e-12 * max(1.0, float(np.mean(self.foreseen) ** 2)):
             return float("nan")
@@ -47,11 +48,11 @@ class Score:
 
     @property
     def error(self) -> float:
-        """The root of the mean squared difference between what was foreseen and what came."""
+        """Root mean squared error of the prediction."""
         return float(np.sqrt(np.mean(np.square(self.returns - self.foreseen))))
 
     def calibration(self, bins: int = BINS) -> Sequence[tuple[float, float, int]]:
-        """Episodes in groups by what was foreseen: its mean, the mean return, and how many."""
+        """Groups of episodes by prediction: mean prediction, mean return, number of episodes."""
         order = np.argsort(self.foreseen, kind="stable")
         return [
             (float(self.foreseen[rows].mean()), float(self.returns[rows].mean()), len(rows))
@@ -66,8 +67,8 @@ class Score:
 
     def __str__(self) -> str:
         return (
-            f"{len(self)} episodes: {self.explained_variance:.0%} of the variance of returns was "
-            f"foreseen ({self.rewards_alone:.0%} from rewards alone), slope {self.slope:.2f}"
+            f"{len(self)} episodes: {self.explained_variance:.0%} of the variance of returns is "
+            f"predicted ({self.rewards_alone:.0%} by rewards alone), slope {self.slope:.2f}"
         )
 
 

@@ -32,7 +32,7 @@ def run_jobs(
 
     Args:
       jobs: what to run, in this order.
-      workers: how many at once; one for each core unless given.
+      workers: how many run in parallel; by default one per core.
       keep_going: whether the others go on when one fails.
 
     Returns:

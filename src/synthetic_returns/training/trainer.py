@@ -55,7 +55,7 @@ def train(
       out: the run directory; by default the next free one under ``runs/``.
       resume: continue the run in ``out``, if there is one.
       progress: called after every row of metrics with the step and the row.
-      log: loggers beside TensorBoard: ``"wandb"``, ``"mlflow"``.
+      log: loggers in addition to TensorBoard: ``"wandb"``, ``"mlflow"``.
     """
     return train_seeds([config], [out], resume=resume, progress=progress, log=log)[0]
 
@@ -182,9 +182,9 @@ def _with_own_schedules(config: Config, out: str | Path | None) -> Config:
     end = config.schedule_steps
     if config.optimizer.anneal and end is not None and config.steps > end:
         raise RunError(
-            f"{out} was planned for {end:,} steps, at which its step size has fallen to zero, so "
+            f"{out} was planned for {end:,} steps, at which its learning rate is zero, so "
             f"nothing would be learned up to {config.steps:,}: add --schedule-steps {config.steps} "
-            "to stretch its schedules, with which the step size goes up again, or start a new run"
+            "to stretch its schedules, which raises the learning rate again, or start a new run"
         )
     return config
 

@@ -13,7 +13,7 @@ __all__ = [
 ]
 
 RATE = 0.02  # of running averages
-SUFFIX = 9  # a suffix average is over the last value in so many
+SUFFIX = 9  # a suffix average is over the last ninth of all values
 LEAST_RATE = 0.002  # so that a suffix never becomes too long to follow what changes
 
 
@@ -39,21 +39,21 @@ def explained_variance(
 
 
 def tracking_rate(count: Int[Array, ""]) -> Float[Array, ""]:
-    """How much the next value counts in a running average of so many."""
+    """The weight of the next value in a running average of ``count`` values."""
     return jnp.maximum(RATE, 1 / (count + 1))
 
 
 def tracked(
     average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
 ) -> Float[Array, "..."]:
-    """A running average after so many values; of the first ones it is the mean."""
+    """A running average after ``count`` values; at first it is their mean."""
     return average + tracking_rate(count) * (value - average)
 
 
 def suffix_average(
     average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
 ) -> Float[Array, "..."]:
-    """A running average after so many values, about over the last ninth of them.
+    """A running average after ``count`` values, over about the last ninth of them.
 
     It follows what changes fast at first, and averages over more and more: the polynomial decay of
     Shamir and Zhang (2013), "Stochastic Gradient Descent for Non-smooth Optimization".

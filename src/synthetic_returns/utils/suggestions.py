@@ -1,4 +1,4 @@
-"""What to say about a name that nobody knows."""
+"""Error messages about unknown names, with suggestions."""
 
 import difflib
 from collections.abc import Iterable

@@ -12,9 +12,9 @@ __all__ = ["OTHER_STEPS", "credit_in_words", "credit_of_events", "difference_in_
 
 OTHER_STEPS = "any other step"
 _KINDS = {
-    "actions": "Credit says, for each action of a state, how much better or worse it is than what "
-    "the agent usually does there, in units of reward.",
-    "pairs": "Credit says how much each state contributes to the reward of every later one.",
+    "actions": "Credit is the advantage of each action: how much better or worse it is than what "
+    "the agent usually does in that state, in units of reward.",
+    "pairs": "Credit is how much each state contributes to the reward of every later one.",
 }
 
 

@@ -17,8 +17,7 @@ __all__ = ["Recording"]
 class Recording:
     """One episode of n steps: n + 1 states, from the first to the terminal one.
 
-    Any agent can be looked at through it: the reward is enough, everything else is shown if it is
-    there.
+    It works for any agent: rewards are enough, and everything else is optional.
 
     Attributes:
       reward: the reward of arriving in each state; 0 for the first.
@@ -136,8 +135,8 @@ class Recording:
 
         Args:
           episode: one of ``recent_episodes()``.
-          explanation: what ``explain(episode)`` says. The terminal state may be left out: it earns
-            no credit.
+          explanation: the result of ``explain(episode)``. The terminal state may be left out: it
+            earns no credit.
           frames: pictures of the observations, for instance ``frames_of_observations(
             episode.observation)``; without one of the terminal state, that of the state before is
             shown.

@@ -28,7 +28,7 @@ class Piece:
       observation: the states that were left, ``[n, ...]``.
       arrived: the states that were arrived in.
       action: what was done, where the method takes it.
-      reward: what came of it.
+      reward: the reward of each step.
       ended: whether the last of these steps ended the episode.
       terminated: whether it ended it for good.
     """

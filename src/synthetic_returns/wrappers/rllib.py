@@ -21,21 +21,21 @@ __all__ = ["CreditCallback"]
 
 
 class CreditCallback(CreditedData, RLlibCallback):
-    """Pays what an environment runner has sampled, before any learner sees it.
+    """Adds credit to what an environment runner has sampled, before any learner sees it.
 
     ``config.callbacks(sr.CreditCallback)``, or with settings
     ``config.callbacks(functools.partial(sr.CreditCallback, method="episodic"))``. Every environment
-    runner has a model of its own. With a method that conserves rewards, such as ``advance``, the
-    returns that RLlib reports stay the true ones. What is learned comes to the metrics of the
-    runners, as ``synthetic_returns/...``.
+    runner has its own model. With a method that conserves the return, such as ``advance``, RLlib
+    still reports true returns. The diagnostics of credit are in the metrics of the runners, as
+    ``synthetic_returns/...``.
     """
 
     def __init__(self, **settings: Unpack[Settings]):
-        """Settings; the model is made when the spaces are known.
+        """Takes the settings; the model is created when the spaces are known.
 
         Args:
-          **settings: those that ``StreamCredit`` describes. ``max_episode_steps`` is the
-            environment's time limit unless given, or 1,000 steps if it names none.
+          **settings: those that ``StreamCredit`` describes. ``max_episode_steps`` is by default the
+            environment's time limit, or 1,000 steps if it has none.
         """
         super().__init__()
         self._settings = settings
@@ -49,7 +49,7 @@ class CreditCallback(CreditedData, RLlibCallback):
         samples: Any,
         **kwargs: Any,
     ) -> None:
-        """Learns from the episodes that have ended, and pays all that was sampled."""
+        """Learns from the episodes that have ended, and adds credit to all sampled steps."""
         del kwargs
         if env_runner.config.in_evaluation:
             return

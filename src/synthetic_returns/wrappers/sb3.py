@@ -21,11 +21,11 @@ __all__ = ["SyntheticReturnsCallback", "SyntheticReturnsVecEnv", "time_limit"]
 
 
 class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
-    """Replaces the reward ``r`` by ``alpha * c + beta * r``, where c is learned along the way.
+    """Replaces the reward ``r`` by ``alpha * c + beta * r``, and learns ``c`` during training.
 
-    ``c`` is the synthetic return of the state that was arrived in. The environment's own reward is
-    in the info as ``true_reward``, ``c`` as ``synthetic_return``. Put ``VecMonitor`` or ``Monitor``
-    inside: the returns that they report, and that Stable-Baselines3 logs, are then the true ones.
+    ``c`` is the credit of the state that the agent arrives in. The info has the environment's own
+    reward as ``true_reward`` and ``c`` as ``synthetic_return``. Put ``VecMonitor`` or ``Monitor``
+    inside this wrapper, so that Stable-Baselines3 logs true returns.
     """
 
     def __init__(self, venv: VecEnv, **settings: Unpack[Settings]):
@@ -58,7 +58,7 @@ class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
         self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Receives what came of them; augments the rewards."""
+        """Waits for the environments and augments their rewards."""
         observation, reward, done, infos = self.venv.step_wait()
         # Where an episode is done, the observation already is the first of the next one.
         cut_off = np.array([info.get("TimeLimit.truncated", False) for info in infos])
@@ -81,9 +81,9 @@ class SyntheticReturnsVecEnv(Credited, VecEnvWrapper):
 
 
 class SyntheticReturnsCallback(BaseCallback):
-    """Adds what credit says of itself to what Stable-Baselines3 logs: ``synthetic_returns/...``.
+    """Adds the diagnostics of credit to Stable-Baselines3's log, as ``synthetic_returns/...``.
 
-    It reports on the replay buffer, if that pays credit, else on the wrapped environment.
+    It reports on the replay buffer if that pays credit, otherwise on the wrapped environment.
     """
 
     def _on_step(self) -> bool:

@@ -190,7 +190,7 @@ class _PaidRewards:
 
 
 class CreditReplayBuffer(_CreditedReplay[ReplayBuffer], ReplayBuffer):
-    """A replay buffer that keeps true rewards and pays the current credit when it is sampled.
+    """A replay buffer that stores true rewards and adds current credit to sampled batches.
 
     ``DQN("MlpPolicy", env, replay_buffer_class=sr.CreditReplayBuffer)``, or ``sr.with_credit``.
     """
@@ -209,13 +209,14 @@ class CreditReplayBuffer(_CreditedReplay[ReplayBuffer], ReplayBuffer):
         """Reserves the memory.
 
         Args:
-          buffer_size: as in Stable-Baselines3, like all that follow but the settings.
+          buffer_size: this and the following arguments, except the settings, are those of
+            Stable-Baselines3.
           observation_space: of one environment.
           action_space: of one environment.
           device: of the batches.
           n_envs: how many environments there are.
           optimize_memory_usage: keep every observation once.
-          handle_timeout_termination: whether episodes that are cut off bootstrap.
+          handle_timeout_termination: whether truncated episodes bootstrap.
           **settings: those that ``StreamCredit`` describes.
         """
         super().__init__(
@@ -226,14 +227,17 @@ class CreditReplayBuffer(_CreditedReplay[ReplayBuffer], ReplayBuffer):
 
 
 class CreditNStepReplayBuffer(_CreditedReplay[NStepReplayBuffer], NStepReplayBuffer):
-    """The same over several steps; ``sr.with_credit`` chooses it where an agent has ``n_steps``."""
+    """``CreditReplayBuffer`` with n-step returns, for agents that have ``n_steps``.
+
+    ``sr.with_credit`` chooses it if necessary.
+    """
 
     def __init__(self, *args: Any, n_steps: int = 3, gamma: float = 0.99, **settings: Any):
         """Reserves the memory.
 
         Args:
-          *args: as in Stable-Baselines3, like all that follow but the settings.
-          n_steps: over how many steps rewards are summed.
+          *args: as in Stable-Baselines3.
+          n_steps: number of rewards in a return.
           gamma: the discount.
           **settings: of the buffer, and those that ``StreamCredit`` describes.
         """
@@ -244,10 +248,10 @@ class CreditNStepReplayBuffer(_CreditedReplay[NStepReplayBuffer], NStepReplayBuf
 
 
 def with_credit(model: Algorithm, **settings: Unpack[Settings]) -> Algorithm:
-    """Gives an off-policy agent of Stable-Baselines3 a replay that pays credit; the same agent.
+    """Gives an off-policy agent of Stable-Baselines3 a replay buffer with credit; returns it.
 
     Args:
-      model: DQN, QR-DQN, SAC, TD3 or another, before it has learned anything.
+      model: DQN, QR-DQN, SAC, TD3 or a similar agent, before its training starts.
       **settings: those that ``StreamCredit`` describes. ``max_episode_steps`` is by default the
         environment's time limit, or 1,000 steps if it has none.
     """
@@ -270,7 +274,7 @@ def with_credit(model: Algorithm, **settings: Unpack[Settings]) -> Algorithm:
         )
     if buffer.full or buffer.pos:
         raise ValueError(
-            f"the replay buffer holds {buffer.size()} transitions whose rewards nobody knows to be "
+            f"the replay buffer holds {buffer.size()} transitions whose rewards may not be "
             "true: call with_credit before learn, or load a buffer that paid credit."
         )
     limit = time_limit(model.env) if model.env is not None else None

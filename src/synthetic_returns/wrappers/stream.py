@@ -26,11 +26,11 @@ from synthetic_returns.wrappers.observations import ObservationFunction, observa
 __all__ = ["Settings", "StreamCredit"]
 
 MAX_EPISODE_STEPS = 1000  # where the environment does not name a time limit
-RECENT = 100  # finished episodes that are averaged over, and can be asked for
+RECENT = 100  # finished episodes that are kept, and over which returns are averaged
 
 
 class Settings(TypedDict, total=False):
-    """The settings of a wrapper; ``StreamCredit`` says what they mean and what they are else."""
+    """The settings of a wrapper; ``StreamCredit`` describes them and their defaults."""
 
     method: Assigner | str
     alpha: float
@@ -46,14 +46,14 @@ class Settings(TypedDict, total=False):
 
 
 class StreamCredit:
-    """Follows environments that are stepped together; learns, and augments their rewards.
+    """Follows environments that are stepped together, learns from them, and augments their rewards.
 
     A row is one of the environments. A row is *running* while it has an episode that the next
     action continues; otherwise the next observation starts one, or the row waits for a reset.
 
     Attributes:
-      driver: the credit method at work.
-      mix: how its credit and the environment's reward are put together.
+      driver: runs the credit method.
+      mix: how credit and the environment's reward are combined.
       running: the rows whose episode the next action continues.
     """
 
@@ -80,26 +80,26 @@ class StreamCredit:
         Args:
           observation_space: of one environment.
           action_space: of one environment.
-          num_envs: how many there are.
-          method: where credit comes from, by name or with settings of your own, for instance
-            ``Episodic(horizon=5)``. ``replay.updates_per_episode`` times ``replay.batch_size`` is
-            how many states it trains on for each one seen, and so what it costs.
+          num_envs: number of environments.
+          method: the credit method, by name or with settings of your own, for instance
+            ``Episodic(horizon=5)``. For each new state it trains on ``replay.updates_per_episode``
+            times ``replay.batch_size`` states, which determines its cost.
           alpha: weight of the credit.
           beta: weight of the environment's reward.
-          max_episode_steps: how long episodes are expected to be at most; memory for longer ones
-            is found when they come.
+          max_episode_steps: expected length of the longest episode; the buffer grows for longer
+            ones.
           view: what the method sees of the observations; by default everything.
-          encoder: an Equinox module, or any pytree that can be called, from observations with any
+          encoder: an Equinox module, or any callable pytree, that maps observations with any
             leading axes to features; None chooses one by the shape of the observations.
-          observation_fn: from a batch of observations to the array ``[num_envs, ...]`` that credit
-            is given to; needed for Dict and other composed spaces.
-          learn_every: finished episodes wait until there are so many and are then learned from
-            together, never more than this in one step.
-          overlap: pay by what was known before the newest of these, so that the agent acts on
-            while another thread learns from them. Runs are repeated exactly all the same.
-          memory_mb: upper bound of the memory for episodes; where ``replay.slots`` of the longest
-            kind do not fit, fewer are kept.
-          seed: of everything random.
+          observation_fn: maps a batch of observations to the array ``[num_envs, ...]`` that the
+            method sees; needed for Dict and other composed spaces.
+          learn_every: the method trains each time this many episodes have finished.
+          overlap: train in a separate thread while the agent acts. Credit is then computed with the
+            model as it was before the newest ``learn_every`` episodes. Runs stay exactly
+            repeatable.
+          memory_mb: memory limit of the episode buffer; it keeps fewer than ``replay.slots``
+            episodes if they do not fit.
+          seed: random seed.
         """
         check_positive("max_episode_steps", max_episode_steps)
         check_positive("learn_every", learn_every)
@@ -113,7 +113,7 @@ class StreamCredit:
                 "first; a view crops images whose channels come last: move the axis in "
                 "observation_fn."
             )
-        # Composed actions cannot be kept.
+        # Composed actions cannot be stored.
         simple = (spaces.Discrete, spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary)
         self._keeps_actions = isinstance(action_space, simple)
         numbered = isinstance(action_space, spaces.Discrete) and action_space.start == 0
@@ -170,7 +170,7 @@ class StreamCredit:
         self.mix = dataclasses.replace(self.mix, beta=value)
 
     def begin(self, observation: Any, rows: np.ndarray | None = None) -> None:
-        """Starts episodes in all rows, or in some; what was running there is forgotten."""
+        """Starts episodes in all rows, or in some; drops the episodes that were running there."""
         rows = np.ones(len(self.running), bool) if rows is None else rows
         state = self._observed(observation)
         self._state[rows] = state[rows]
@@ -190,18 +190,18 @@ class StreamCredit:
         """Takes in one step of all rows.
 
         Args:
-          action: what was done.
-          observation: what came of it; the first observation of an episode where one starts.
-          reward: the environment's.
-          ended: where an episode ended, for whatever reason.
-          terminated: where it ended for good, and was not cut off.
+          action: the actions.
+          observation: the observations after them; where an episode starts, its first observation.
+          reward: the environment's rewards.
+          ended: where an episode terminated or was truncated.
+          terminated: where an episode terminated.
           starts: where the observation is the first of an episode.
-          final: by row, the last observation of an episode that ended where another one starts, if
-            it is known; else the one before is taken for it.
+          final: by row, the last observation of an episode that ended in the same step in which
+            another one starts. Where it is missing, the observation before it stands in.
 
         Returns:
-          The augmented reward and the credit. The latter is 0 where no state was arrived in: where
-          the episode ended, and on steps that only start one.
+          The augmented reward and the credit. The credit is 0 where an episode ended, and on steps
+          that only start one.
         """
         reward = np.asarray(reward)
         stepped, ended = self.running, ended & self.running
@@ -310,7 +310,7 @@ class StreamCredit:
             row = int(np.flatnonzero(~np.isfinite(c))[0])
             raise ValueError(
                 f"the credit in environment {row} is {c[row]}; it must be finite: look for "
-                "observations that are not or are very large, or lower the method's learning_rate."
+                "infinite or very large observations, or lower the method's learning_rate."
             )
         return c
 
@@ -324,10 +324,10 @@ class StreamCredit:
 
 
 def _check_in_full(method: Assigner, beta: float) -> None:
-    """What a method takes back at the end of an episode has to be replaced by the rewards."""
+    """A conserving method takes its credit back at the end, so rewards have to count in full."""
     if method.conserves and beta != 1:
         raise ValueError(
-            f"beta is {beta:g} and the credit method {method.name!r} takes back at the end of an "
-            "episode what it has paid in it, so that the rewards take its place: leave beta at 1, "
-            "or choose a method that does not, such as 'episodic'."
+            f"beta is {beta:g} and the credit method {method.name!r} takes back its credit at the "
+            "end of an episode, so that the rewards replace it: leave beta at 1, or choose a "
+            "method that does not, such as 'episodic'."
         )

@@ -1,4 +1,4 @@
-"""Replay that stays true, for TorchRL; needs the extra ``synthetic-returns[torchrl]``."""
+"""A replay transform for TorchRL; needs the extra ``synthetic-returns[torchrl]``."""
 
 import io
 from typing import Any
@@ -36,11 +36,11 @@ TRAJECTORY = ("collector", "traj_ids")
 
 
 class CreditTransform(CreditedData, Transform):
-    """A transform of a replay buffer: it keeps true rewards, and pays the current credit.
+    """A transform of a replay buffer: stores true rewards and adds current credit to samples.
 
-    ``buffer.append_transform(sr.CreditTransform(env, buffer.storage))``. What is written to the
-    buffer is learned from; what is sampled is paid what the method says now, in
-    ``("next", "reward")``. The environment's reward is beside it, as ``("next", "true_reward")``.
+    ``buffer.append_transform(sr.CreditTransform(env, buffer.storage))``. The credit method learns
+    from the data that are written to the buffer. In sampled batches, ``("next", "reward")``
+    includes the current credit; ``("next", "true_reward")`` is the environment's reward.
     """
 
     def __init__(
@@ -55,12 +55,13 @@ class CreditTransform(CreditedData, Transform):
         """Draws the parameters and reserves the memory.
 
         Args:
-          env: whose observations and actions these are.
-          storage: of the buffer; the end of an episode settles what its steps in there are paid.
-          observation_key: of what credit is given to.
-          action_key: of what was done.
-          **settings: those that ``StreamCredit`` describes. ``max_episode_steps`` is how long
-            episodes are expected to be, 1,000 unless given.
+          env: the environment, for its observation and action specs.
+          storage: the storage of the buffer; the end of an episode settles the credit of the
+            episode's steps that are stored there.
+          observation_key: entry of the observations.
+          action_key: entry of the actions.
+          **settings: those that ``StreamCredit`` describes. ``max_episode_steps`` is the expected
+            length of the longest episode, by default 1,000.
         """
         super().__init__()
         if not isinstance(storage, TensorStorage):
@@ -79,7 +80,7 @@ class CreditTransform(CreditedData, Transform):
         self._pieces = PieceCredit(self.credit)
 
     def _inv_call(self, tensordict: TensorDictBase) -> TensorDictBase:
-        """Learns from what is written to the buffer, and notes where in an episode each step is."""
+        """Learns from the data written to the buffer; stores each step's place in its episode."""
         if tensordict.ndim != 1:
             raise ValueError(
                 f"the data have batch size {list(tensordict.shape)}; credit is given to single "
@@ -114,7 +115,7 @@ class CreditTransform(CreditedData, Transform):
         return tensordict
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
-        """Pays what was sampled."""
+        """Adds current credit to a sampled batch."""
         reward = tensordict["next", "reward"]
         flat = tensordict.reshape(-1)
         true = _numpy(flat["next", "reward"]).reshape(-1).astype(np.float32)

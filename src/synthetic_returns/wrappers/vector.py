@@ -14,11 +14,11 @@ __all__ = ["SyntheticReturnsVectorWrapper"]
 
 
 class SyntheticReturnsVectorWrapper(Credited, VectorWrapper):
-    """Replaces the reward ``r`` by ``alpha * c + beta * r``, where c is learned along the way.
+    """Replaces the reward ``r`` by ``alpha * c + beta * r``, and learns ``c`` during training.
 
-    ``c`` is the synthetic return of the state that was arrived in. The environment's own reward is
-    in the info as ``true_reward``, ``c`` as ``synthetic_return``. Statistics that a wrapper inside
-    this one keeps, such as ``RecordEpisodeStatistics``, are those of the true rewards.
+    ``c`` is the credit of the state that the agent arrives in. The info has the environment's own
+    reward as ``true_reward`` and ``c`` as ``synthetic_return``. Put ``RecordEpisodeStatistics``
+    inside this wrapper, so that it records true returns.
     """
 
     def __init__(

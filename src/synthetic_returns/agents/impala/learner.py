@@ -161,7 +161,7 @@ class Learner:
         return jnp.log(jnp.asarray([first, *[(1 - first) / others] * others], jnp.float32))
 
     def entropy_cost(self, updates: Int[Array, ""]) -> Float[Array, ""]:
-        """The weight of the entropy bonus after so many updates."""
+        """The weight of the entropy bonus after this number of updates."""
         progress = jnp.minimum(updates / self.config.scheduled_updates, 1)
         settings = self.settings
         return settings.entropy_cost * (1 - settings.entropy_decay * progress)

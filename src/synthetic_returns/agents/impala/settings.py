@@ -12,35 +12,35 @@ __all__ = ["ImpalaSettings"]
 
 @dataclasses.dataclass(frozen=True)
 class ImpalaSettings:
-    """An actor-critic that learns from unrolls as they come, corrected by V-trace."""
+    """An actor-critic that learns from unrolls as they arrive, with V-trace correction."""
 
     name: ClassVar[str] = "impala"
 
     discount: float = 0.9
-    """Discount of the TD learner."""
+    """Discount of future rewards."""
     trace_decay: float = 1.0
     """Lambda of V-trace."""
     entropy_cost: float = 0.01
     """Weight of the entropy bonus."""
     entropy_decay: float = 0.0
-    """The share of the bonus that is removed, linearly over the run; 0 keeps it constant."""
+    """Share of the entropy bonus that is removed linearly over the run; 0 keeps it constant."""
     value_cost: float = 0.5
     """Weight of the value loss, which is half of the squared error."""
     action_prior: float = 0.0
-    """The initial probability of action 0, towards which the entropy bonus pulls, for tasks in
-    which random actions lead nowhere; 0 for a uniform policy."""
+    """Initial probability of action 0; the entropy bonus pulls towards it, too. For tasks in
+    which random actions lead nowhere. 0 for a uniform policy."""
     epochs: int = 1
-    """Optimisation steps with each unroll, corrected by V-trace. More than one suits tasks in which
+    """Optimisation steps on each unroll, with V-trace correction. Use more than one if
     experience costs more than computing."""
     replay: UnrollReplaySettings = dataclasses.field(default=UnrollReplaySettings())
-    """Earlier unrolls that it learns from again."""
+    """Replay buffer of earlier unrolls."""
 
     torso: TorsoSettings = dataclasses.field(default=TorsoSettings(channels=(32, 64)))
     """From observations to features."""
     lstm_size: int = 256
     """Units of the LSTM; 0 for an agent without memory."""
     clock: bool = False
-    """Tell an agent without memory how long the episode has lasted."""
+    """Give an agent without memory the time since the start of the episode."""
     policy_size: int = 256
     """Units of the layer before the policy and value heads."""
 

@@ -12,20 +12,20 @@ __all__ = ["BanditSettings", "R2D2Settings"]
 
 @dataclasses.dataclass(frozen=True)
 class BanditSettings:
-    """A choice of how far to look ahead and how much to explore, for each episode (Agent57)."""
+    """A bandit that chooses a discount and an exploration rate for each episode (Agent57)."""
 
     arms: int = 0
-    """Pairs of a discount and a share of random actions; 0 for the one discount and a share for
-    each environment."""
+    """Arms, each a pair of discount and epsilon. 0 for no bandit: one discount, and a fixed
+    epsilon for each environment."""
     least_discount: float = 0.9
-    """Discount of the pair that explores most; that of the other end is the agent's."""
+    """Discount of the arm with the most exploration; the other end has the agent's discount."""
     window: int = 50
-    """Episodes of an environment by which its arms are judged, the newest ones."""
+    """Number of newest episodes of an environment by which its arms are judged."""
     bonus: float = 1.0
-    """What not having been played for long is worth, where the returns of the window lie between 0
-    and 1."""
+    """Weight of the UCB bonus for arms that were played rarely; the returns of the window are
+    scaled to [0, 1]."""
     random: float = 0.1
-    """Share of episodes with an arm at random."""
+    """Share of episodes with a random arm."""
 
     def __post_init__(self) -> None:
         if self.arms == 1 or self.arms < 0:
@@ -43,45 +43,45 @@ class BanditSettings:
 
 @dataclasses.dataclass(frozen=True)
 class R2D2Settings:
-    """Recurrent double Q-learning from a replay of sequences (Kapturowski et al. 2019).
+    """Recurrent double Q-learning from a replay buffer of sequences (Kapturowski et al. 2019).
 
-    With ``lstm_size`` 0 it is DQN with all that R2D2 adds to it but the memory.
+    With ``lstm_size`` 0 it is DQN with everything that R2D2 adds except the recurrence.
     """
 
     name: ClassVar[str] = "r2d2"
 
     discount: float = 0.99
-    """Discount of the TD learner."""
+    """Discount of future rewards."""
     n_step: int = 5
-    """Rewards in a target before it bootstraps."""
+    """Rewards in a target before it bootstraps (n-step returns)."""
     value_rescaling: bool = True
     """Learn rescaled values, h(x) = sign(x) (sqrt(|x| + 1) - 1) + 0.001 x."""
     batch_size: int = 32
-    """Sequences of an update."""
+    """Sequences in one update."""
     sequence_length: int = 20
     """Steps of each sequence that the agent learns from."""
     burn_in: int = 0
-    """Steps before these that only bring the stored state of the LSTM up to date."""
+    """Steps before these that only update the stored state of the LSTM."""
     updates_per_unroll: int = 4
     """Optimisation steps after each unroll."""
     target_period: int = 100
     """Updates between two copies of the network to the target network."""
     epsilon: float = 0.4
-    """Share of random actions in the environment that explores most."""
+    """Share of random actions in the environment with the most exploration."""
     epsilon_alpha: float = 7.0
-    """The i-th of N environments explores with epsilon^(1 + alpha i / (N - 1)); the last share is
-    that of evaluation, too."""
+    """Environment i of N explores with epsilon^(1 + alpha i / (N - 1)). Evaluation uses the
+    smallest of these."""
     bandit: BanditSettings = dataclasses.field(default=BanditSettings())
-    """Chooses discount and exploration for each episode."""
+    """Bandit that chooses discount and exploration for each episode."""
     replay: SequenceReplaySettings = dataclasses.field(default=SequenceReplaySettings())
-    """The experience that it learns from."""
+    """Replay buffer of sequences."""
 
     torso: TorsoSettings = dataclasses.field(default=TorsoSettings(channels=(32, 64)))
     """From observations to features."""
     lstm_size: int = 256
     """Units of the LSTM; 0 for an agent without memory."""
     clock: bool = False
-    """Tell an agent without memory how long the episode has lasted."""
+    """Give an agent without memory the time since the start of the episode."""
     policy_size: int = 256
     """Units of the layers before the value and before the advantages."""
 

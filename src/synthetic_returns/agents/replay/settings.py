@@ -1,4 +1,4 @@
-"""The settings of replays."""
+"""The settings of replay buffers."""
 
 import dataclasses
 
@@ -9,18 +9,19 @@ __all__ = ["ReplaySettings", "SequenceReplaySettings", "UnrollReplaySettings"]
 
 @dataclasses.dataclass(frozen=True)
 class ReplaySettings:
-    """How much experience is kept, and how it is paid."""
+    """Capacity of a replay buffer, and how often its credit is recomputed."""
 
     capacity: int = 100_000
-    """Environment steps kept, over all environments; the oldest make room."""
+    """Environment steps to keep, over all environments; new steps replace the oldest."""
     warmup: int = 2_000
-    """Environment steps to gather before any are drawn."""
+    """Environment steps to gather before sampling starts."""
     relabel: float = 0.1
-    """Recompute the credit of the whole replay whenever this share of it is new, so that credit is
-    never older. 0 computes it once, as steps arrive."""
+    """Recompute the credit of the whole buffer whenever this share of it is new, so that
+    credit is never older. 0 computes credit once, when steps arrive."""
     save: bool = True
-    """Keep the replay in checkpoints, so that a resumed run continues exactly. Without it a resumed
-    run first gathers new experience: for observations too large to save every minute."""
+    """Save the buffer in checkpoints, so that a resumed run continues exactly. Switch it off
+    if observations are too large to save every minute; a resumed run then starts with an
+    empty buffer."""
 
     def __post_init__(self) -> None:
         check_positive("capacity", self.capacity)
@@ -36,14 +37,15 @@ class ReplaySettings:
 
 @dataclasses.dataclass(frozen=True)
 class SequenceReplaySettings(ReplaySettings):
-    """A replay of sequences that are drawn by priority."""
+    """A prioritised replay buffer of sequences."""
 
     priority_exponent: float = 0.9
-    """How much more often sequences with large errors are drawn; 0 draws all alike."""
+    """Exponent of the priorities: how much more often sequences with large errors are drawn;
+    0 draws uniformly."""
     importance_exponent: float = 0.6
-    """How far importance weights make up for that; 1 does so in full."""
+    """Exponent of the importance weights that correct for the priorities; 1 corrects fully."""
     largest_error: float = 0.9
-    """Weight of the largest error of a sequence in its priority; the rest is that of the mean."""
+    """Weight of a sequence's largest TD error in its priority; the rest is that of its mean."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,10 +54,10 @@ class SequenceReplaySettings(ReplaySettings):
 
 @dataclasses.dataclass(frozen=True)
 class UnrollReplaySettings(ReplaySettings):
-    """A replay of unrolls, all alike, beside those that come."""
+    """A replay buffer of unrolls, drawn uniformly and added to the new ones."""
 
     share: float = 0.0
-    """The share of the unrolls of an update that are replayed; 0 for no replay."""
+    """Share of replayed unrolls in the batch of an update; 0 for no replay."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,5 +68,5 @@ class UnrollReplaySettings(ReplaySettings):
             )
 
     def beside(self, envs: int) -> int:
-        """How many are replayed beside the new unrolls of so many environments."""
+        """How many unrolls are replayed in addition to the new ones of ``envs`` environments."""
         return round(envs * self.share / (1 - self.share))

@@ -1,4 +1,4 @@
-"""What came of what was paid in advance: the evidence that the trust in a prediction rests on."""
+"""Evidence for the trust: predictions of new episodes compared with their outcomes."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,22 +10,22 @@ from synthetic_returns.utils.averages import tracked, tracking_rate
 __all__ = ["Evidence"]
 
 TIMES = 2048  # steps of an episode that are told apart
-SETTLED = 50  # batches of which the running means are made; the first ones may be anything
-WINDOW = 128  # episodes that say what is usual now; the policy changes
+SETTLED = 50  # batches before the running means are reliable
+WINDOW = 128  # episodes in a running mean by time step; short, because the policy changes
 
 
 class Evidence(eqx.Module):
-    """Claims, each a number paid at a step, compared with what came after it.
+    """Claims (credit paid at each step) compared with the outcomes after them.
 
     Attributes:
-      usual: by time step, the running means of the claims, and then those of their outcomes.
-      times: how many episodes lasted so long, at most ``WINDOW``.
-      products: for each claim, running means of claim * outcome and of claim squared, on episodes
-        before they were trained on.
-      doubt: for each, the variance of the first of them.
-      at_stake: for each, the running mean square of the outcome.
-      most_at_stake: the largest that this ever was.
-      examined: how many batches of new episodes were compared.
+      usual: by time step, the running means of the claims, then those of the outcomes.
+      times: by time step, how many episodes lasted that long, at most ``WINDOW``.
+      products: for each claim, running means of claim * outcome and of claim squared, on new
+        episodes before the model trained on them.
+      doubt: for each claim, the variance of the first of these means.
+      at_stake: for each claim, the running mean square of the outcome.
+      most_at_stake: the largest value of ``at_stake`` so far.
+      examined: number of batches of new episodes so far.
     """
 
     usual: Float[Array, "both steps"]
@@ -51,11 +51,11 @@ class Evidence(eqx.Module):
 
     @property
     def slopes(self) -> Float[Array, "claims"]:
-        """Of the outcomes on the claims, 0 or more, and as far as they are known.
+        """Slopes of the outcomes on the claims, 0 or more, shrunk by their uncertainty.
 
-        A slope s that is known up to a variance v counts as s / (1 + v), which is what to expect of
-        it if slopes are of the order of 1. Else what claims next to nothing where nearly all is
-        luck would have a slope of plus or minus a hundred.
+        A slope s with variance v counts as s / (1 + v), its expected value if slopes are of the
+        order of 1. Otherwise, where nearly everything is luck, tiny claims would have slopes of
+        plus or minus a hundred.
         """
         product, square = self.products.T
         return jnp.maximum(product * square / (square**2 + self.doubt + 1e-24), 0)
@@ -67,17 +67,17 @@ class Evidence(eqx.Module):
         mask: Bool[Array, "time batch"],
         counts: Bool[Array, ""],
     ) -> "Evidence":
-        """Compares the claims about new episodes with what came of them.
+        """Compares the claims about new episodes with their outcomes.
 
         Args:
-          claims: what would have been paid.
-          outcomes: what each is compared with.
+          claims: the credit that would have been paid.
+          outcomes: what each claim should predict.
           mask: the steps that count.
-          counts: whether the claims mean anything yet.
+          counts: whether the model has been trained at all.
         """
         both = jnp.where(mask[None], jnp.concatenate([claims, outcomes]), 0)
 
-        # What is usual at a time says nothing about what was done.
+        # The mean at a time step says nothing about what the agent did.
         lasted = _by_time(jnp.sum(mask, axis=1, dtype=jnp.float32))
         times = jnp.minimum(self.times + lasted, WINDOW)
         mean = _by_time(jnp.sum(both, axis=2)) / jnp.maximum(lasted, 1)[None]
@@ -94,8 +94,8 @@ class Evidence(eqx.Module):
         doubt = jnp.sum(jnp.square(product), axis=1)
         at_stake = jnp.sum(jnp.square(outcomes), axis=(1, 2)) / steps
 
-        # Episodes count by how much there was to predict: those of a policy that makes no mistakes
-        # leave nothing, and say nothing against the model.
+        # Episodes count by how much there was to predict: a policy without mistakes leaves nothing
+        # to predict, which says nothing against the model.
         usually = tracked(self.at_stake, at_stake, self.examined)
         settled = self.examined >= SETTLED
         most = jnp.where(settled, jnp.maximum(self.most_at_stake, usually), usually)

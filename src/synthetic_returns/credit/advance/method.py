@@ -1,4 +1,4 @@
-"""The method of advances: rewards are paid when they are foreseen, and settled when they come."""
+"""The method of advances: rewards are paid when they become predictable, and settled at the end."""
 
 import dataclasses
 from typing import ClassVar
@@ -23,15 +23,15 @@ __all__ = ["Advance"]
 
 @dataclasses.dataclass(frozen=True)
 class Advance(CreditMethod):
-    """Pays what is foreseen at once, and takes it back when it comes.
+    """Pays rewards when they become predictable, and takes the payments back when they arrive.
 
-    Three potentials are learned by regression on whole episodes. The sum of c over the states so
-    far is what the past contributes to rewards that are not explained where they are paid: the
-    paper's synthetic return, in the multi-stage form of its supplement. The sum of u is the same
-    for what was done, where no state shows it. The forecast is the sum of the rewards that will be
-    explained where they are paid. A transition earns what it adds to each, as far as its gains
-    came true on new episodes. At the end of an episode all of it is settled, so that every episode
-    is paid its true return, whatever the model says.
+    It learns three potentials by regression on whole episodes. The sum of c over the states so far
+    predicts the rewards that the baseline b leaves unexplained: it is the paper's synthetic return,
+    in the multi-stage form of its supplement. The sum of u does the same for actions that leave no
+    trace in any state. The forecast predicts the rewards that b will explain. A transition earns
+    what it adds to each potential, scaled by how well such gains predicted the outcomes of new
+    episodes. At the end of an episode everything is settled, so every episode pays its true return,
+    whatever the model predicts.
     """
 
     name: ClassVar[str] = "advance"
@@ -47,11 +47,11 @@ class Advance(CreditMethod):
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(64,)))
     """From observations to features."""
     head_sizes: tuple[int, ...] = (64,)
-    """Hidden units of what is predicted from the features."""
+    """Hidden units of the heads, which predict b, c, u and the forecast from features."""
     learning_rate: float = 2e-3
-    """Step size of Adam."""
+    """Learning rate of Adam."""
     without: tuple[Part, ...] = ()
-    """Parts to leave out, to see what they buy."""
+    """Parts to leave out, for ablations."""
 
     def __post_init__(self) -> None:
         check_parts(self.without)
@@ -68,7 +68,7 @@ class Advance(CreditMethod):
         return train(state, episodes, self.learning_rate, key)
 
     def examine(self, state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
-        """Compares what would have been paid with what came: the trust."""
+        """Measures the trust: compares credit with outcomes on new episodes."""
         return examine(state, episodes)
 
     def start(self, state: AdvanceState, num_envs: int) -> Int[Array, "batch"]:
@@ -120,7 +120,7 @@ class Advance(CreditMethod):
         return Explanation(terms, credit="credit")
 
     def report(self, state: AdvanceState) -> Metrics:
-        """How far each potential is trusted, and what is usually left for the end."""
+        """The trust of each potential, and the mean reward that is still unpaid at the end."""
         c, u, forecast = state.trust
         return {
             "trust": c,

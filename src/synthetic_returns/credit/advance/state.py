@@ -25,7 +25,7 @@ from synthetic_returns.utils.averages import (
 __all__ = ["AdvanceState", "examine", "times", "train"]
 
 LEAST_SPREAD = 1e-3  # of the mean square of returns
-WEIGHT_DECAY = 1.0  # times the step size
+WEIGHT_DECAY = 1.0  # times the learning rate
 MOST_TRUST = 2.0  # beyond that, claims and outcomes share a trend, and not a cause
 APART = 4  # steps between points at which sums are compared
 UNUSUAL = 3.0  # times the usual norm of a gradient: no more of it counts
@@ -41,7 +41,7 @@ class AdvanceState(eqx.Module):
       optimizer: Adam's state.
       variance: running variance of the return to come; its root is the model's unit of reward.
       mean: running means of c and u, which count as no contribution.
-      evidence: what came of what would have been paid.
+      evidence: predictions of new episodes compared with their outcomes.
       at_end: the mean of what is left to be paid at the end of an episode.
       length: the mean number of transitions of an episode.
       updates: how many there were.
@@ -99,13 +99,13 @@ class AdvanceState(eqx.Module):
 
     @property
     def trust(self) -> Float[Array, "3"]:
-        """For c, u and the forecast: what comes for each unit of what they would pay.
+        """For c, u and the forecast: the expected outcome for each unit that they would pay.
 
-        It is the slope of what came on what was paid, over single steps. Noise in a prediction
-        adds to its gains and not to what comes, so that it lowers the trust, however much else is
-        unpredictable. But it is too low where a cause happens once: among those who do not take
-        the key now are those who took it before. So for c and u, which are paid at the cause, the
-        slope on all that was paid so far counts if it is larger. That one may be above 1: a
+        It is the slope of outcomes on gains, over single steps. Noise in a prediction adds to the
+        gains but not to the outcomes, so it lowers the trust, however unpredictable the rest is.
+        But this slope is too low for causes that happen once: the episodes that do not take the
+        key at this step include those that took it before. So for c and u, which are paid at the
+        cause, the slope on the sum of all gains so far counts if it is larger. It may be above 1: a
         regression on few, noisy returns finds out what matters before it knows how much.
         """
         slopes = self.evidence.slopes
@@ -130,14 +130,14 @@ class AdvanceState(eqx.Module):
         )
 
     def trusted(self, prediction: Prediction) -> Float[Array, "3 time batch"]:
-        """The gains of all potentials, each as far as it is trusted."""
+        """The gains of all potentials, each times its trust."""
         return self.trust[:, None, None] * self.gains(prediction)
 
     def share(self, time: Int[Array, "states batch"]) -> Float[Array, "time batch"]:
-        """What usually comes at the end, in equal parts over the usual length of an episode.
+        """The mean reward at the end, in equal parts over the mean length of an episode.
 
-        A reward that comes whatever is done would else be a surprise to every agent that cannot
-        see the end coming.
+        Otherwise an agent that cannot see the end coming could not predict this reward, although it
+        does not depend on the agent.
 
         Args:
           time: how long the episode of each state has lasted.
@@ -175,19 +175,19 @@ def train(
     def loss(model: AdvanceModel):
         prediction = model(episodes.observation, episodes.action, times(episodes), points)
 
-        # b explains what a state and an action say about their own reward.
+        # The baseline b predicts the reward of a step from its state and action.
         b_loss = masked_mean(jnp.square(r - prediction.b), valid)
         b = jnp.where(valid, jax.lax.stop_gradient(prediction.b), 0)
 
-        # What it leaves is the doing of the past: at every point of an episode, the sum of c over
-        # the states so far is to be what is left to come. Episodes are compared with others of
-        # about the same age: that those of a better policy end better is not what a state did.
+        # Its residual is due to the past: at every point of an episode, the sum of c over the
+        # states so far predicts the residuals to come. Episodes are compared with others of about
+        # the same age: a better policy has better outcomes, which no state should get credit for.
         apart = functools.partial(_apart, valid=there)
         left_to_come = apart(_to_come(jnp.where(valid, r - b, 0))[points])
         c_sum_tm1, c_mean = _sum_before(prediction.c, valid)
         explained = apart(c_sum_tm1[points])
         error = left_to_come - explained
-        # Errors at successive points are of the same future, so the surest count all the more.
+        # Errors at successive points share their future, so certain points count all the more.
         sure = jax.lax.stop_gradient(prediction.variance) ** -2
         if "certainty" in state.without:
             sure = jnp.ones_like(sure)
@@ -198,12 +198,12 @@ def train(
             jnp.log(prediction.variance) + square / prediction.variance, there
         )
 
-        # What no state shows may be seen in what was done.
+        # u predicts what c leaves, from actions that no state shows.
         u_sum_tm1, u_mean = _sum_before(prediction.u, valid)
         left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1[points])
         u_loss = masked_mean(sure * jnp.square(left_by_c), there)
 
-        # What b is going to explain can be foretold from here.
+        # The forecast predicts the sum of later b.
         b_to_come = _to_come(b)[points]
         forecast_loss = masked_mean(jnp.square(b_to_come - prediction.forecast), there)
 
@@ -247,7 +247,7 @@ def train(
 
 
 def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
-    """Compares what would have been paid with what came, in episodes not yet trained on."""
+    """Compares gains with outcomes on new episodes, before training on them."""
     valid = episodes.valid
     ends = _ends(valid)
     goes_on = valid & ~ends  # what is paid in advance is paid before the end
@@ -289,11 +289,11 @@ def _newest(average: Array, value: Array) -> Array:
 
 
 def _optimizer(learning_rate: float, without: tuple[Part, ...]) -> optax.GradientTransformation:
-    """Adam, with a decay of the weights, and without the batches that are like no other.
+    """Adam with weight decay and gradient clipping.
 
-    One return is to be explained by many contributions, and noise by b: without it they would
-    learn by heart the episodes that they are trained on, and leave nothing to each other. And a
-    single gradient of 20 times the usual size has silenced all of c for hundreds of updates.
+    Many contributions explain one return, and b could fit noise: without weight decay they would
+    overfit and leave nothing to each other. A single gradient of 20 times the usual size once
+    silenced all of c for hundreds of updates.
     """
     return optax.chain(
         optax.identity() if "clipping" in without else clip_unusual(UNUSUAL),
@@ -313,7 +313,7 @@ def _sum_before(
 def _apart(
     x: Float[Array, "time batch"], valid: Bool[Array, "time batch"]
 ) -> Float[Array, "time batch"]:
-    """What sets each episode apart from the others of the batch that last so long."""
+    """The values minus their mean over the episodes of the batch that last that long."""
     count = jnp.maximum(jnp.sum(valid, axis=1, keepdims=True, dtype=jnp.float32), 1)
     mean = jnp.sum(jnp.where(valid, x, 0), axis=1, keepdims=True) / count
     return jnp.where(valid, x - mean, 0)
@@ -325,9 +325,9 @@ def times(episodes: EpisodeBatch) -> Int[Array, "states 1"]:
 
 
 def _points(steps: int, key: Key) -> Int[Array, "points"]:
-    """Points of an episode, evenly spread from a random one on.
+    """Evenly spaced points of an episode, with a random offset.
 
-    What is left to come hardly changes from one step to the next, so a few say as much as all.
+    The return-to-go hardly changes from one step to the next, so a few points say as much as all.
     """
     number = max(1, steps // APART)
     begin = jax.random.randint(key, (), 0, steps - APART * (number - 1))

@@ -198,7 +198,7 @@ class EpisodeBuffer:
 
 
 def longer(array: np.ndarray, steps: int) -> np.ndarray:
-    """The same rows with more room, up to so many steps, behind what is there."""
+    """The same rows, padded with room for more steps."""
     grown = np.zeros((len(array), steps, *array.shape[2:]), array.dtype)
     grown[:, : array.shape[1]] = array
     return grown

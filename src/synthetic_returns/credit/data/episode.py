@@ -21,10 +21,10 @@ class Episode:
     Attributes:
       observation: the n + 1 states, the terminal one included.
       reward: the reward of leaving each of the first n.
-      discount: what the future counts after each step: 0 where the episode terminated.
-      action: what the agent did in each, where that is known.
-      log_probs: the log-probability of each action in each, where that is known.
-      value: what the agent expected in each, where that is known.
+      discount: discount after each step, without the agent's: 0 where the episode terminated.
+      action: the action in each state, if known.
+      log_probs: the log-probability of each action in each state, if known.
+      value: the agent's value of each state, if known.
       stride: how many steps apart the states are; rewards are sums from one to the next.
     """
 

@@ -14,7 +14,7 @@ FEWEST = 16  # episodes; a regression on fewer is not worth its cost
 def slots_that_fit(
     memory_mb: float, slots: int, num_envs: int, spec: EpisodeSpec, max_steps: int
 ) -> int:
-    """How many episodes of up to so many states fit beside the running ones, at most ``slots``."""
+    """How many episodes of this length fit into memory beside the running ones, up to ``slots``."""
     state_bytes = math.prod(spec.observation_shape) * np.dtype(spec.observation_dtype).itemsize
     step_bytes = state_bytes + 8  # and a reward and a discount
     if spec.action_dtype is not None:

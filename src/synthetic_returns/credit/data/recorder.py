@@ -121,7 +121,7 @@ class EpisodeRecorder:
     def _append(
         self, rows: np.ndarray, of_steps: dict[str, np.ndarray], of_states: dict[str, np.ndarray]
     ) -> None:
-        """Adds a state of each row, what was done there, and what came of it."""
+        """Adds a state of each row, with its action and reward."""
         length = self.length[rows]
         if np.any(length >= self._max_episode_steps):
             self._grow()

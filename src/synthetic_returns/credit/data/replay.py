@@ -12,19 +12,20 @@ class Replay:
     """The buffer of finished episodes, and the updates made from it."""
 
     slots: int = 1024
-    """Episodes kept: half of them the newest, half a sample of all older ones."""
+    """Episodes to keep: one half the newest, the other half a sample of all older ones."""
     batch_size: int = 16
-    """Episodes of one update."""
+    """Episodes in one update."""
     updates_per_episode: float = 0.6
     """Updates for each finished episode."""
     warmup: int = 1
     """Episodes to gather before the first update."""
     save: bool = True
-    """Keep the episodes in checkpoints, so that a resumed run continues exactly. Without them a
-    resumed run first gathers new ones: for observations too large to save every minute."""
+    """Save the episodes in checkpoints, so that a resumed run continues exactly. Switch it off
+    if observations are too large to save every minute; a resumed run then gathers new
+    episodes first."""
     same_age: bool = False
-    """Draw the episodes of an update from about the same time, so that they differ by what happened
-    in them, and not by the policy."""
+    """Draw the episodes of an update from about the same time, so that they differ in what
+    happened, not in the policy."""
 
     def __post_init__(self) -> None:
         check_positive("batch_size", self.batch_size)

@@ -22,8 +22,8 @@ __all__ = ["Episodic"]
 class Episodic(EpisodicSettings):
     """State-associative learning as a regression on a buffer of whole episodes.
 
-    The model has an encoder of its own and learns beside the agent, so that it can look at every
-    episode several times; the agent is paid c of each state that it arrives in.
+    The model has its own encoder and learns apart from the agent, so it can train on every episode
+    several times. The agent is paid c of each state that it arrives in.
     """
 
     name: ClassVar[str] = "episodic"

@@ -15,39 +15,41 @@ class EpisodicSettings(CreditMethod):
     """Each choice can be switched off on its own."""
 
     centred: bool = True
-    """Sum c minus its mean, so that the regression is not dominated by the mean of c."""
+    """Sum c minus its mean, so that the mean of c does not dominate the regression."""
     encoder_gradient: bool = True
-    """Let the error of the memory term shape the encoder; the paper detaches stored states."""
+    """Let the error of the memory term train the encoder; the paper detaches stored states."""
     gate: Literal["sigmoid", "variance", "end"] = "variance"
     """sigmoid: learned with the rest (the paper). variance: open where the current state leaves
-    the reward uncertain. end: open at the last step, for tasks that pay for what was done there."""
+    the reward uncertain. end: open at the last step only, for tasks that pay everything there."""
     sparsity: float = 0.3
-    """Cost of the mean size of c: a state contributes nothing unless the rewards say so."""
+    """Cost of the mean size of c, so that states contribute nothing unless the rewards show
+    it."""
     time_features: bool = True
-    """Tell g and b how long the episode has lasted."""
+    """Give g and b the time since the start of the episode."""
     two_stage: bool = True
-    """Fit b to the reward and c to what b leaves; the variance gate needs it."""
+    """Fit b to the reward and c to the residual of b; the variance gate needs it."""
     standardise: bool = True
-    """Measure rewards in running standard deviations from their running mean."""
+    """Standardise rewards with their running mean and standard deviation."""
     horizon: int = 1
-    """Rewards that the target is the sum of, from that of this step on. 1 is the paper's target;
-    more are for tasks in which a state matters by ending the episode before later costs."""
+    """Number of rewards in the target, starting with that of this step. 1 is the paper's
+    target; use more for tasks in which a state matters because it ends the episode before
+    later costs."""
     trust: bool = True
-    """Scale the credit by how far predictions held on episodes that were not yet trained on."""
+    """Scale the credit by how well it predicted new episodes before training on them."""
     current: Literal["state", "time"] = "state"
-    """What g and b see: the current state, and the time if they are told it; or the time alone,
-    for tasks whose observations show what has been earned so far: a b that reads it there leaves
-    nothing for c to explain."""
+    """What g and b see: the current state (and the time, with time_features), or the time
+    alone. Use the time for tasks whose observations show the score so far: b would explain
+    everything from it and leave nothing for c."""
     end: bool = False
-    """Tell g and b which step is the last one, for tasks that pay all at the end but do not show
-    when that is. They are used in hindsight only, so they may know."""
+    """Mark the last step for g and b, for tasks that pay everything at the end but do not show
+    when that is. g and b are used in hindsight only, so they may know."""
 
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
     """From observations to features."""
     head_sizes: tuple[int, ...] = (64,)
     """Hidden units of c, b and g."""
     learning_rate: float = 1e-3
-    """Step size of Adam."""
+    """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
         check_positive("horizon", self.horizon)

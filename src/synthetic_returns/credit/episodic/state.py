@@ -270,7 +270,7 @@ def examine(state: EpisodicState, episodes: EpisodeBatch) -> EpisodicState:
 
 
 def return_over(reward: Float[Array, "time batch"], steps: int) -> Float[Array, "time batch"]:
-    """The sum of so many rewards of the episode from each one on."""
+    """The sum of ``steps`` rewards of the episode, starting with each one."""
     if steps == 1:
         return reward
     to_go = jnp.cumsum(reward[::-1], axis=0)[::-1]

@@ -1,1 +1,1 @@
-"""Credit for actions in hindsight: how likely was each action, given what came of it?"""
+"""Credit for actions in hindsight: how likely was each action, given its outcome?"""

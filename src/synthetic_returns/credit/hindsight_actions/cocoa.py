@@ -27,13 +27,13 @@ __all__ = ["Cocoa"]
 
 @dataclasses.dataclass(frozen=True)
 class Cocoa(HindsightActions):
-    """Asks of every reward: would it have come, too, if another action had been taken?
+    """Estimates for every reward whether it would have come with another action, too.
 
     The contribution coefficient is ``w(s, a, u) = p(a | s, u) / pi(a | s) - 1``, Eq. (3) of the
-    paper: by how much action a in state s makes the outcome u likelier. The advantage of an action
-    is ``r(s_t, a) - r(s_t) + sum over k > t of w(s_t, a, u_k) r_k``. An outcome is the reward
-    itself, one of the different rewards that were seen, which takes O(T * different rewards); or
-    the features that predict rewards, together with the reward, which takes O(T * rewarding steps).
+    paper: how much more likely action a in state s makes the outcome u. The advantage of an action
+    is ``r(s_t, a) - r(s_t) + sum over k > t of w(s_t, a, u_k) r_k``. An outcome is either the
+    reward itself, one of the distinct values seen, in O(T * distinct rewards); or the features that
+    predict rewards together with the reward, in O(T * rewarding steps).
     """
 
     name: ClassVar[str] = "cocoa"
@@ -50,7 +50,7 @@ class Cocoa(HindsightActions):
     def outcomes(
         self, state: HindsightState, model: HindsightModel, episodes: EpisodeBatch, key: Key | None
     ) -> Outcomes:
-        """The rewards that came after each step; those of 0 contribute nothing."""
+        """The rewards after each step; rewards of 0 contribute nothing."""
         del key
         if self.objects == "reward":
             psi = model.psi(jnp.eye(self.most))

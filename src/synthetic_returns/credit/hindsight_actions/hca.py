@@ -35,11 +35,11 @@ __all__ = ["Hca"]
 
 @dataclasses.dataclass(frozen=True)
 class Hca(HindsightActions):
-    """Asks how likely an action was, given the state that was reached later, or the return.
+    """Compares how likely an action was with how likely it is given a later state or the return.
 
     Given a state, Theorem 1 of the paper: the advantage of an action is
     ``r(s_t, a) - r(s_t) + sum over k > t of (h(a | s_t, s_k) / pi(a | s_t) - 1) r_k``, in
-    O(T * rewarding steps). Given the return z to come, Theorem 2: that of the action taken is
+    O(T * rewarding steps). Given the return-to-go z, Theorem 2: that of the action taken is
     ``(1 - pi(a_t | s_t) / h(a_t | s_t, z_t)) z_t``, in O(T).
     """
 
@@ -48,8 +48,8 @@ class Hca(HindsightActions):
     reference: ClassVar[str] = "Harutyunyan et al. 2019"
 
     condition: Literal["state", "return"] = "return"
-    """What hindsight knows: the states in which rewards were paid, or the return to come. A state
-    that does not show what it is about to pay explains nothing."""
+    """The outcome to condition on: the states in which rewards were paid, or the return-to-go.
+    States that do not show what they are about to pay explain nothing."""
 
     def init(self, spec: EpisodeSpec, key: Key) -> HindsightState:
         """Draws the parameters."""

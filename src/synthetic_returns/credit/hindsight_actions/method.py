@@ -90,12 +90,12 @@ class HindsightActions(CreditMethod):
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
     """From observations to features."""
     rank: int = 16
-    """Numbers in which a state and what came of it meet."""
+    """Length of the vectors for states and outcomes, whose inner product gives the logits."""
     most: int = 64
-    """Outcomes of an episode that are looked at: the kinds of rewards that are told apart, or the
-    steps that paid most. Time and memory grow in proportion to it."""
+    """Largest number of outcomes of an episode: the distinct rewards, or the steps that paid
+    most. Time and memory grow in proportion."""
     learning_rate: float = 1e-3
-    """Step size of Adam."""
+    """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
         check_positive("rank", self.rank)

@@ -1,4 +1,4 @@
-"""The hindsight distribution: how likely each action was, now that it is known what came of it."""
+"""The hindsight distribution: how likely each action was, given its outcome."""
 
 from typing import Literal
 

@@ -13,18 +13,18 @@ class NoveltySettings:
     """An intrinsic reward for states that are new within their episode (NGU)."""
 
     weight: float = 0.0
-    """What arriving in a wholly new state is worth, in units of the environment's reward; 0 for no
+    """Reward of an entirely new state, in units of the environment's reward; 0 for no
     novelty."""
     neighbours: int = 10
-    """States of the episode so far, the nearest ones, that a state is compared with."""
+    """Number of nearest earlier states of the episode that a state is compared with."""
     capacity: int = 256
-    """States of an episode that are remembered, the newest ones."""
+    """Number of newest states of the episode to remember."""
     most: float = 5.0
-    """How many times more a state earns, at most, that is new in all episodes."""
+    """Largest factor by which the reward grows for states that are new over all episodes."""
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(64, 32)))
-    """From observations to what actions change in them, and to what is or is not known."""
+    """Networks for both kinds of novelty: within the episode and over all episodes."""
     learning_rate: float = 5e-4
-    """Step size of Adam."""
+    """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
         check_finite_number("weight", self.weight)
@@ -35,8 +35,8 @@ class NoveltySettings:
             )
         if self.capacity < self.neighbours:
             raise ValueError(
-                f"capacity is {self.capacity} and neighbours is {self.neighbours}: as many states "
-                "as are compared with have to fit."
+                f"capacity is {self.capacity} and neighbours is {self.neighbours}; capacity must "
+                "be at least neighbours."
             )
         if not self.most >= 1:
             raise ValueError(f"most is {self.most}; it must be 1 or more.")

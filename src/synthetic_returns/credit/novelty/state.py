@@ -20,7 +20,7 @@ __all__ = ["NoveltyModel", "NoveltyState", "train"]
 
 
 class NoveltyModel(eqx.Module):
-    """An embedding, what it is trained by, and a network that is learned by heart.
+    """The embedding, its inverse model, and a random network with the one that predicts it.
 
     Attributes:
       embedding: observation to what is compared within an episode.

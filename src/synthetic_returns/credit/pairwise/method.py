@@ -25,31 +25,31 @@ class Pairwise(CreditMethod):
     """State-associative learning of pairs, as in the paper's supplement.
 
     Every reward is a sum of contributions of the states so far, Eq. (regression_model):
-    ``r_t = sum over k <= t of c(s_k, s_t)``. What a state contributes to all later rewards is
-    foretold by ``d(s_t)``, Eq. (D_hat), which the agent is paid on arrival.
+    ``r_t = sum over k <= t of c(s_k, s_t)``. ``d(s_t)``, Eq. (D_hat), predicts what a state
+    contributes to all later rewards; the agent is paid ``d`` when it arrives in the state.
     """
 
     name: ClassVar[str] = "pairwise"
-    summary: ClassVar[str] = "c of pairs of states, foretold by d"
+    summary: ClassVar[str] = "c of pairs of states, predicted by d"
     reference: ClassVar[str] = "Raposo et al. 2021"
     with_actions: ClassVar[bool] = False
 
     replay: Replay = dataclasses.field(default=Replay(updates_per_episode=2.0))
     """The episodes that it learns from."""
     form: Form = "low-rank"
-    """How c is made of two states. low-rank: as a product of factors of each, O(T) for an episode.
-    plain: by a network that sees both, O(T^2)."""
+    """How c depends on two states. low-rank: the inner product of a vector for each, O(T) for an
+    episode. plain: a network that sees both, O(T^2)."""
     rank: int = 16
-    """Factors of the form of low rank."""
+    """Length of the vectors of the low-rank form."""
     multi_stage: bool = False
-    """Fit each contribution to what those of earlier states leave, so that the first state that
-    tells of a reward gets the credit for it."""
+    """Fit each contribution to the residual of earlier states, so that the first state that
+    predicts a reward gets the credit for it."""
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(128, 64)))
     """From observations to features."""
     head_sizes: tuple[int, ...] = (64,)
     """Hidden units of c in the plain form."""
     learning_rate: float = 1e-3
-    """Step size of Adam."""
+    """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
         check_positive("rank", self.rank)
@@ -125,8 +125,8 @@ class SaAlone(Pairwise):
     with_actions: ClassVar[bool] = True
 
     multi_stage: bool = True
-    """Fit each contribution to what those of earlier states leave. In a single stage only the last
-    action that a reward depends on gets credit, and nothing leads there."""
+    """Fit each contribution to the residual of earlier states. In a single stage, only the last
+    action that a reward depends on gets credit, and nothing leads the agent there."""
 
     def assign(
         self, state: PairwiseState, carry: None, segment: Segment

@@ -32,7 +32,7 @@ class Paper(AuxiliaryMethod):
     cost: float = 1.0
     """Weight of the state-associative loss."""
     two_stage: bool = False
-    """Fit b first and the memory to what b leaves."""
+    """Fit b first, and the memory term to the residual of b."""
     capacity: int | None = None
     """States that the episodic memory holds; by default the longest episode fits."""
     current: Literal["features", "core"] = "features"

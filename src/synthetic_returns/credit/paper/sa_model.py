@@ -26,7 +26,7 @@ class ContributionModel(Protocol):
         ...
 
     def baseline(self, current: Float[Array, "*batch current"]) -> Float[Array, "*batch"]:
-        """``b(s_t)``: what the current state alone says about its reward."""
+        """``b(s_t)``: the reward predicted from the current state alone."""
         ...
 
 

@@ -118,8 +118,8 @@ def shares(model: RewardModel, episodes: EpisodeBatch) -> Float[Array, "time bat
 class Redistribution(CreditMethod):
     """Pays ``r_hat(a, s')`` of each transition instead of its reward.
 
-    What an episode was paid too much or too little is settled at its end, so that every episode
-    is paid its true return.
+    The difference to the true return is settled at the end of the episode, so every episode pays
+    its true return.
     """
 
     uses: ClassVar[frozenset[Need]] = frozenset({Need.ACTIONS})
@@ -130,7 +130,7 @@ class Redistribution(CreditMethod):
     head_sizes: tuple[int, ...] = (64,)
     """Hidden units of r_hat."""
     learning_rate: float = 1e-3
-    """Step size of Adam."""
+    """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
         check_positive_number("learning_rate", self.learning_rate)

@@ -17,8 +17,8 @@ __all__ = ["Decomposition"]
 class Decomposition(Redistribution):
     """Fits the sum of ``r_hat`` over an episode to its return.
 
-    Least squares: the return of many episodes says what each of their transitions is worth. This
-    is the form of the paper in which the reward of a step depends on this step alone.
+    Least squares over many episodes find out what each transition is worth. This is the form of the
+    paper's method in which the reward of a step depends on that step alone.
     """
 
     name: ClassVar[str] = "decomposition"

@@ -19,9 +19,9 @@ __all__ = ["Rrd"]
 class Rrd(Redistribution):
     """Fits an estimate of the sum of ``r_hat``, from a random part of the episode, to the return.
 
-    The squared error of an estimate is the squared error of the sum plus the variance of the
-    estimate. So beside fitting returns, this keeps the rewards of the steps of an episode close to
-    each other, the more so the fewer steps are drawn. ``unbiased`` takes that variance out again.
+    The expected squared error of the estimate is the squared error of the sum plus the variance of
+    the estimate. So the loss also keeps the rewards of an episode's steps close to each other, all
+    the more if few steps are drawn. ``unbiased`` removes this variance again.
     """
 
     name: ClassVar[str] = "rrd"
@@ -29,9 +29,9 @@ class Rrd(Redistribution):
     reference: ClassVar[str] = "Ren et al. 2022"
 
     subsequence: int = 16
-    """Steps that are drawn from an episode, without replacement; all of a shorter one."""
+    """Steps drawn from each episode, without replacement; all steps of shorter episodes."""
     unbiased: bool = False
-    """Subtract an estimate of the variance that drawing adds to the loss."""
+    """Subtract an estimate of the variance that sampling adds to the loss."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

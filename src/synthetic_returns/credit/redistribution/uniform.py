@@ -18,9 +18,10 @@ __all__ = ["Uniform"]
 class Uniform(Redistribution):
     """Gives each transition the mean reward of the episodes that it occurs in.
 
-    The return of an episode is shared out evenly, whatever its steps did, and what a transition
-    gets is the mean of that over all episodes that contain it: the guidance reward of the paper.
-    It tells steps apart by the company they keep, and has nothing to identify.
+    The return of an episode is shared equally among its steps. A transition is paid the mean of
+    its shares over all episodes that contain it: the guidance reward of the paper. The method does
+    not tell which step caused the return, so it learns fast, but a step also gets credit for
+    whatever tends to happen in the same episodes.
     """
 
     name: ClassVar[str] = "uniform"

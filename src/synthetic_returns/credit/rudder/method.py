@@ -23,7 +23,7 @@ __all__ = ["Reading", "Rudder"]
 
 
 class Reading(eqx.Module):
-    """How far the running episodes were read.
+    """How far the LSTM has read the running episodes.
 
     Attributes:
       memory: the cells of the LSTM.
@@ -36,11 +36,11 @@ class Reading(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class Rudder(CreditMethod):
-    """An LSTM predicts the return from what has happened so far; its changes are the rewards.
+    """Predicts the return of an episode with an LSTM, and pays the changes of the prediction.
 
-    The redistributed reward of a transition is the prediction after it less the prediction before
-    it. It takes the place of the environment's reward, as far as predictions held at the end of
-    new episodes. What is left of the error is settled at the end of each episode.
+    The redistributed reward of a transition is the prediction after it minus the prediction before
+    it. It replaces the environment's reward to the degree to which predictions at the end of new
+    episodes were right. The remaining error is settled at the end of each episode.
     """
 
     name: ClassVar[str] = "rudder"
@@ -56,16 +56,16 @@ class Rudder(CreditMethod):
     lstm_size: int = 64
     """Memory cells of the LSTM."""
     learning_rate: float = 3e-3
-    """Step size of Adam."""
+    """Learning rate of Adam."""
     auxiliary_cost: float = 0.5
-    """Weight of each auxiliary regression, beside that of the return at the end of an episode: the
-    return after every transition, the rewards so far, and the rewards of the next few steps."""
+    """Weight of each auxiliary loss: the return after every transition, the sum of rewards so
+    far, and the sum of the next --credit.auxiliary-steps rewards."""
     auxiliary_steps: int = 10
-    """How many steps these next few are."""
+    """Number of next rewards in the third auxiliary loss."""
     gated: bool = True
-    """Pay as far as predictions hold on new episodes; else in full."""
+    """Scale payments by how well the LSTM predicts new episodes; otherwise pay in full."""
     longest: int = 2000
-    """Longer episodes than this are refused: an update goes back through all steps of one."""
+    """Refuse episodes longer than this: an update backpropagates through all steps."""
 
     def __post_init__(self) -> None:
         check_positive("lstm_size", self.lstm_size)

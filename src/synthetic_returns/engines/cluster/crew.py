@@ -32,7 +32,7 @@ from synthetic_returns.engines.unroll_learner import Unroll
 __all__ = ["Crew"]
 
 POLL_SECONDS = 1.0
-SILENCE_SECONDS = 600.0  # without a word from any actor
+SILENCE_SECONDS = 600.0  # without a message from any actor
 PATIENCE = 5  # errors of one actor without a good unroll in between
 REST_SECONDS = 1.0  # after a failure; twice as long after each one more
 LONGEST_REST_SECONDS = 10.0
@@ -44,8 +44,8 @@ ENVIRONMENT = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
 SETTINGS = {
-    "RAY_worker_niceness": "0",  # not 15: actors are no background work
-    "RAY_USAGE_STATS_ENABLED": "0",  # nobody is told
+    "RAY_worker_niceness": "0",  # not Ray's 15: actors are not background work
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics are sent
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # the future default, without its warning
 }
 
@@ -60,7 +60,7 @@ class _Member:
       handle: of the Ray actor, which Ray starts again if its process or node dies.
       life: how often its environments were started, over all sessions of the run.
       failures: since its last good unroll, its errors among them.
-      errors: since its last good unroll; not, that it cannot be reached.
+      errors: since its last good unroll, without failures to reach it.
       rests_until: when it is worth another try.
     """
 
@@ -144,7 +144,7 @@ class Crew:
         )
 
     def taken(self, unrolls: Iterable[Unroll]) -> None:
-        """The actors of these unrolls may go on."""
+        """Lets the actors of these unrolls play on."""
         self._idle.extend(unroll.stream for unroll in unrolls)
 
     def report(self) -> dict[str, float]:
@@ -189,9 +189,9 @@ class Crew:
         return self._published[1]
 
     def _receive(self) -> None:
-        """Waits a moment for actors, and looks at the unrolls that have arrived, the oldest first.
+        """Waits a moment for actors, and collects the unrolls that have arrived, oldest first.
 
-        Ray names one of those that have arrived, whichever: the others would grow old.
+        Ray names an arbitrary one of them; without this order, the others would grow old.
         """
         refs = list(self._playing)
         if not refs:  # all rest
@@ -205,7 +205,7 @@ class Crew:
             try:
                 trajectory = self._ray.get(ref)
             except self._ray.exceptions.RayError as error:
-                # Whoever cannot be reached is on its way back, or waits for a node to come back.
+                # An actor that cannot be reached is restarting, or waits for its node to restart.
                 away = isinstance(error, self._ray.exceptions.ActorUnavailableError)
                 self._counts["restarted"] += not self._members[order.stream].failures
                 self._start_again(order.stream, _last_line(error), away=away)
@@ -257,7 +257,7 @@ def _connect(settings: ClusterSettings) -> tuple[Any, bool]:
         where = {"num_cpus": settings.actors, "include_dashboard": False}
         where["_node_ip_address"] = "127.0.0.1"
     with warnings.catch_warnings(), _own_signals():
-        # JAX is afraid of forks because it has threads; Ray's become other programs at once.
+        # JAX warns about forks because it has threads; Ray's forks become other programs at once.
         warnings.filterwarnings("ignore", message=r"os\.fork", category=RuntimeWarning)
         ray.init(log_to_driver=False, **where)
     return ray, True

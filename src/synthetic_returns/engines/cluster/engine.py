@@ -1,9 +1,9 @@
 """The cluster engine: actors in processes of their own, on one machine or many; one learner.
 
-What differs from the local engine is who acts (see ``crew``): an actor or a whole node may die, be
-slow or send nonsense, and training goes on with the others. An update takes unrolls from as many
-different actors as make up ``num_envs``; the episodic memory and the running episodes are kept
-beside the learner, who sees every step anyway, so that neither is ever sent.
+It differs from the local engine in its actors (see ``crew``): an actor or a whole node may die, be
+slow or send invalid data, and training continues with the others. An update combines the unrolls of
+different actors until they have ``num_envs`` environments. The learner sees every step, so it keeps
+the episodic memory and the running episodes itself, and neither is ever sent.
 """
 
 import time
@@ -73,7 +73,7 @@ class ClusterEngine:
             now = time.monotonic()
             report |= self._crew.report()
             report["actors/stale"] = float(self._stale)
-            # Played, and followed by credit, but no part of ``env_steps``: those make updates.
+            # Played and used by credit, but not in ``env_steps``, which counts steps of updates.
             unroll_steps = self._settings.envs_per_actor * self._settings.unroll_length
             report["actors/stale_steps"] = float(self._stale * unroll_steps)
             report["learner/busy"] = 1 - self._waited / max(now - self._since, 1e-9)

@@ -41,7 +41,7 @@ def train_comparison(
     Args:
       comparison: what to do.
       runs: where the run directories are.
-      workers: how many at once; one for each core unless given.
+      workers: how many run in parallel; by default one per core.
     """
     jobs = comparison.jobs(runs)
     with claim_folder(runs, "the comparison"):

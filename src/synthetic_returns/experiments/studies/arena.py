@@ -52,7 +52,7 @@ def arena(*, quick: bool = False, seeds: int | None = None) -> list[Experiment]:
 
     Args:
       quick: a small part of it, in about a minute.
-      seeds: how many; 5 unless given, or 2 if quick.
+      seeds: how many; by default 5, or 2 if quick.
     """
     methods: Sequence[str] = QUICK_METHODS if quick else method_names()
     tasks = [small for e in TASKS if (small := e.quick())] if quick else TASKS

@@ -101,7 +101,7 @@ def test_the_arena_is_made_by_the_same_code(trained, capsys):
         (["chain", "--seeds", "0"], "seeds is 0"),
         (["chain", "--seed", "3"], "--seed is no flag of a comparison: seeds are counted from 0"),
         (["--seeds", "3"], "begin with one or more: compare TASK..."),
-        (["gym:CartPole-v1"], "does not say when an episode is a success"),
+        (["gym:CartPole-v1"], "does not define when an episode is a success"),
         (["chain", "--agent.discount", "2"], "discount is 2.0; it must lie in [0, 1]"),
         (
             ["chain", "--credit", "none", "--no-train"],

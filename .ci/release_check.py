@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = ("sb3",)
+DEPRECATED = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
 WRAPPER = """
 import gymnasium
 from stable_baselines3 import PPO
@@ -82,11 +83,12 @@ def check(programs: Path, folder: Path) -> None:
 
 
 def run(*command: object, cwd: Path | None = None) -> None:
-    """Runs a command and stops at the first that fails."""
+    """Runs a command and stops at the first that fails, or calls what will be gone some day."""
     words = [str(word) for word in command]
     start = time.monotonic()
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     environment |= {"OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+    environment |= {"PYTHONWARNINGS": ",".join(f"default::{name}" for name in DEPRECATED)}
     done = subprocess.run(
         words, cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
@@ -94,6 +96,14 @@ def run(*command: object, cwd: Path | None = None) -> None:
     print(f"{time.monotonic() - start:7.1f} s  {shown:.100}", flush=True)
     if done.returncode:
         raise SystemExit(f"failed with code {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    if found := deprecated(done.stderr):
+        raise SystemExit("\n".join(["deprecated:", *found]))
+
+
+def deprecated(output: str) -> list[str]:
+    """Warnings that a module of ours has caused; those of other packages are not our affair."""
+    ours = re.compile(rf"[/\\]synthetic_returns[/\\].*\.py:\d+: ({'|'.join(DEPRECATED)}): ")
+    return [line for line in output.splitlines() if ours.search(line)]
 
 
 def main() -> None:

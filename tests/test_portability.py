@@ -1,12 +1,14 @@
 """The way to ``train``, ``view`` and the wrappers needs nothing that only Linux has."""
 
+import errno
+import json
 import os
-import signal
+import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -14,25 +16,19 @@ from synthetic_returns.training.runs import Run, RunError
 from synthetic_returns.training.trainer import train
 from synthetic_returns.utils import files, process_memory
 from synthetic_returns.utils.files import acquire_lock, is_locked
-from synthetic_returns.utils.process_memory import machine_bytes, resident_mb
-from synthetic_returns.viewer.view_run import record_run, write_run_view
-from synthetic_returns.wrappers.vector import SyntheticReturnsVectorWrapper
+from synthetic_returns.utils.process_memory import machine_bytes, peak_mb, resident_mb
+from tests.elsewhere import MODULES
 from tests.small import small_config
-from tests.wrappers.small import METHOD
-
-LINUX = ("sched_getaffinity", "sched_setaffinity", "sysconf", "fork", "mkfifo", "killpg", "setsid")
 
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Neither processor affinity nor ``/proc``, nor the modules and signals of Unix."""
-    for name in LINUX:
-        monkeypatch.delattr(os, name, raising=False)
-    for name in ("SIGKILL", "SIGALRM", "SIGHUP", "SIGUSR1"):
-        monkeypatch.delattr(signal, name, raising=False)
-    for name in ("fcntl", "resource", "pwd", "grp"):
+    """Neither ``/proc`` nor the modules of Unix."""
+    monkeypatch.delattr(os, "sysconf")
+    for name in MODULES:
         monkeypatch.setitem(sys.modules, name, None)  # importing it is an ImportError
-    monkeypatch.setattr(process_memory, "_STATM", Path("/nowhere/statm"))
+    for name in ("_STATM", "_STATUS"):
+        monkeypatch.setattr(process_memory, name, Path("/nowhere"))
 
 
 @pytest.fixture
@@ -51,18 +47,14 @@ def windows(elsewhere, monkeypatch):
     monkeypatch.setattr(files, "sys", types.SimpleNamespace(platform="win32"))
 
 
-def test_train_view_and_wrap_elsewhere(elsewhere, tmp_path):
-    config = small_config("episodic", {"engine.devices": 0})
-    run = train(config, out=tmp_path / "run")
-    assert run.summary()["env_steps"] == 80
-    assert write_run_view(record_run(run.path, 1), tmp_path / "view.html").stat().st_size
-    env = gymnasium.make_vec("synthetic_returns/Chain-v0", num_envs=2)
-    env = SyntheticReturnsVectorWrapper(env, method=METHOD, max_episode_steps=20)
-    env.reset(seed=0)
-    for _ in range(20):
-        env.step(np.zeros(2, int))
-    env.save(tmp_path / "credit.npz")
-    env.load(tmp_path / "credit.npz")
+def test_train_view_and_wrap_elsewhere(tmp_path):
+    strict = {"PYTHONWARNDEFAULTENCODING": "1", "PYTHONIOENCODING": "cp1252:strict"}
+    command = [sys.executable, "-m", "tests.elsewhere", str(tmp_path)]
+    done = subprocess.run(command, env=os.environ | strict, capture_output=True, check=False)
+    assert not done.returncode, done.stderr.decode(errors="replace")
+    assert json.loads((tmp_path / "run/summary.json").read_text())["env_steps"] == 80
+    assert (tmp_path / "run/view.html").stat().st_size
+    assert (tmp_path / "credit.npz").stat().st_size
 
 
 def test_where_nobody_knows_locks_a_run_is_written_on_trust(elsewhere, tmp_path):
@@ -78,6 +70,27 @@ def test_windows_locks_bytes(windows, tmp_path):
             acquire_lock(path, "taken by {owner}")
 
 
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP])
+def test_on_a_disk_without_locks_a_run_is_written_on_trust(monkeypatch, tmp_path, code):
+    def flock(*arguments: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    fake = types.SimpleNamespace(flock=flock, LOCK_EX=2, LOCK_NB=4)
+    monkeypatch.setitem(sys.modules, "fcntl", fake)
+    with Run.create(tmp_path / "run", {}, ["train"]):
+        Run.open(tmp_path / "run", write=True).close()
+
+
+def test_where_no_signals_can_be_caught_training_goes_on_without(tmp_path):
+    runs: list[Run] = []
+    config = small_config("none")
+    thread = threading.Thread(target=lambda: runs.append(train(config, out=tmp_path / "run")))
+    thread.start()
+    thread.join()
+    assert runs[0].summary()["env_steps"] == 80
+
+
 def test_where_nobody_tells_memory_is_guessed(elsewhere):
     assert np.isnan(resident_mb())
+    assert np.isnan(peak_mb())
     assert machine_bytes() == 16 << 30

@@ -20,7 +20,7 @@ class Record:
 def write_json(path: str | pathlib.Path, records: Sequence[Record]) -> None:
     """Writes the records as a list of objects with name, value and unit."""
     rows = [dataclasses.asdict(record) for record in records]
-    pathlib.Path(path).write_text(json.dumps(rows, indent=2) + "\n")
+    pathlib.Path(path).write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 
 
 def print_records(records: Sequence[Record]) -> None:

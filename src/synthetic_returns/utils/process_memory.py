@@ -14,7 +14,7 @@ _ASSUMED = 16 << 30  # bytes of a machine that does not say
 def resident_mb() -> float:
     """Megabytes of this process that are in memory now; NaN where the system does not say."""
     try:
-        pages = int(_STATM.read_text().split()[1])
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
     except OSError:
         return float("nan")
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
@@ -26,7 +26,9 @@ def peak_mb() -> float:
     Not ``getrusage``: what that says begins with the memory of the process that started this one.
     """
     try:
-        facts = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+        facts = dict(
+            line.split(":", 1) for line in _STATUS.read_text(encoding="utf-8").splitlines()
+        )
         return int(facts["VmHWM"].removesuffix("kB")) * 1024 / 1e6
     except (OSError, KeyError):
         return float("nan")

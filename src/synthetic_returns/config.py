@@ -162,7 +162,7 @@ class Config(Generic[Task]):
                 "replay keeps rewards only: choose a method that gives rewards (synthetic-returns "
                 f"credit lists them), {without}."
             )
-        alone = {"devices": (0, 1), "accumulate": (1,), "updates_per_call": (1,)}
+        alone = {"devices": (0, 1), "accumulate": (1,), "updates_per_call": (0, 1)}
         for name, allowed in alone.items():
             value = getattr(self.engine, name, 1)
             if value not in allowed:

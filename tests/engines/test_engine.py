@@ -21,10 +21,10 @@ from tests.trees import arrays
 CREDIT = pytest.mark.parametrize("credit", ["paper", "episodic"])
 
 
-def after(config, seeds, steps=4):
+def after(config, seeds, calls=(1, 1, 1, 1)):
     engine = FusedEngine(config, seeds)
-    for _ in range(steps):
-        engine.step()
+    for updates in calls:
+        assert engine.step(updates) == updates
     reports = engine.report()
     return [arrays(engine.snapshot(index)) for index in range(len(seeds))], reports
 
@@ -42,10 +42,12 @@ def test_the_same_seed_gives_the_same_numbers(credit):
         assert np.any(one[path] != other[path]), path
 
 
-def test_several_updates_in_one_call_equal_as_many_calls():
+@pytest.mark.parametrize("seeds", [[3], [3, 4]])
+@pytest.mark.parametrize("calls", [(4,), (1, 3)])
+def test_several_updates_in_one_call_equal_as_many_calls(seeds, calls):
     config = small_config("paper")
-    (one_by_one,), (report,) = after(config, [3], steps=4)
-    (at_once,), (same,) = after(config.changed({"engine.updates_per_call": 2}), [3], steps=2)
+    (one_by_one, *_), (report, *_) = after(config.changed({"engine.updates_per_call": 1}), seeds)
+    (at_once, *_), (same, *_) = after(config, seeds, calls)
     for path, array in one_by_one.items():
         np.testing.assert_allclose(at_once[path], array, rtol=1e-4, atol=1e-6, err_msg=path)
     assert same == pytest.approx(report, rel=1e-3, abs=1e-5)
@@ -119,15 +121,33 @@ def test_seeds_trained_together_are_not_spread_over_devices():
         FusedEngine(small_config("paper", {"engine.devices": 2}), [0, 1])
 
 
-@pytest.mark.parametrize("updates", [1, 2])
-def test_every_step_of_a_call_is_counted(updates):
-    engine = FusedEngine(small_config("none", {"engine.updates_per_call": updates}), [0])
-    for _ in range(4 // updates):
-        engine.step()
+@pytest.mark.parametrize(
+    ("most", "calls"), [(0, (4,)), (1, (1, 1, 1, 1)), (3, (3, 1))], ids=["any", "one", "three"]
+)
+def test_a_call_makes_as_many_updates_as_it_may(most, calls):
+    engine = FusedEngine(small_config("none", {"engine.updates_per_call": most}), [0])
+    left, made = 4, []
+    while left:
+        made.append(engine.step(left))
+        left -= made[-1]
+    assert tuple(made) == calls
+    assert engine.steps_per_update == 20
     # 20 steps of each of 4 environments; an episode of 5 steps and the start of the next are 6.
     # The last environment was 3 steps ahead from the start, and so ends one episode more.
     assert engine.snapshot(0)["actor"].statistics.episodes.tolist() == [3, 3, 3, 4]
-    assert engine.steps_per_call * 4 // updates == 80
+
+
+@pytest.mark.parametrize(
+    ("credit", "changes"),
+    [
+        ("episodic", {}),  # is learned between updates
+        ("none", {"agent.replay.share": 0.5}),
+        ("none", {"agent.torso.channels": (2,), "agent.torso.kernel": 3}),  # slow in a loop on CPU
+    ],
+)
+def test_updates_are_called_one_by_one_where_they_have_to_be(credit, changes):
+    engine = FusedEngine(small_config(credit, changes), [0])
+    assert [engine.step(5) for _ in range(2)] == [1, 1]
 
 
 def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
@@ -145,7 +165,9 @@ def test_arriving_at_the_end_of_an_episode_earns_nothing(monkeypatch):
     monkeypatch.setattr(Episodic, "assign", assign)
     monkeypatch.setattr(learner, "compiled", compiled.__wrapped__)  # not yet compiled
     monkeypatch.setattr(programs, "_fused", inspect.unwrap(programs._fused))
-    monkeypatch.setattr("equinox.filter_jit", lambda function, **kwargs: function)
+    monkeypatch.setattr(
+        programs, "compile_fused", lambda unroll, update: programs.Fused(unroll, update, unroll)
+    )
     FusedEngine(small_config("episodic"), [0]).step()
     ((last, c_t),) = seen
     assert 0 < last[1:].sum() < last[1:].size

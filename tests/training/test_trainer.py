@@ -13,6 +13,7 @@ import pytest
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.config import Config
 from synthetic_returns.engines.fused import FusedEngine
+from synthetic_returns.training import trainer
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loading import load_agent
 from synthetic_returns.training.runs import Run, RunError
@@ -39,11 +40,13 @@ def stop_in_update(monkeypatch):
     def arrange(number, update):
         step, done = FusedEngine.step, []
 
-        def step_and_signal(self):
-            step(self)
+        def step_and_signal(self, at_most):
+            del at_most
+            updates = step(self)
             done.append(1)
             if len(done) == update:
                 signal.raise_signal(number)
+            return updates
 
         monkeypatch.setattr(FusedEngine, "step", step_and_signal)
 
@@ -77,6 +80,27 @@ def test_stopped_and_resumed_equals_never_stopped(tmp_path, stop_in_update, cred
     for name in rows.keys() - {*CLOCKS}:
         np.testing.assert_array_equal(rows[name], whole_rows[name], err_msg=name)
     assert parts.summary()["eval"] == whole.summary()["eval"]
+
+
+def test_a_run_reports_at_the_same_steps_however_many_updates_a_call_makes(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "PATIENCE", 1e9)
+    config = small_config("paper", {"reporting.log_every": 50, "reporting.traces": 1}, steps=205)
+    step, made, rows = FusedEngine.step, {}, {}
+    for most in (0, 1):
+
+        def counted(self, at_most, most=most):
+            updates = step(self, at_most)
+            made.setdefault(most, []).append(updates)
+            return updates
+
+        monkeypatch.setattr(FusedEngine, "step", counted)
+        run = train(config.changed({"engine.updates_per_call": most}), out=tmp_path / str(most))
+        rows[most] = run.read_metrics()
+    # The first call comes before anybody knows how fast it is.
+    assert made == {0: [1, 1, 1, 2, 3, 2, 1], 1: [1] * 11}
+    np.testing.assert_array_equal(rows[0]["env_steps"], [60, 100, 160, 200, 220])
+    for name in rows[0].keys() - {*CLOCKS}:
+        np.testing.assert_allclose(rows[0][name], rows[1][name], rtol=1e-3, atol=1e-5, err_msg=name)
 
 
 @pytest.fixture(scope="module")

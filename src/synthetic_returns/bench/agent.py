@@ -42,8 +42,8 @@ def steps_per_second(
         engine.report()
         start, updates = time.perf_counter(), 0
         while time.perf_counter() - start < seconds:
-            for _ in range(between):
-                engine.step()
+            end = updates + between
+            while updates < end:
+                updates += engine.step(end - updates)
             engine.report()  # waits for the device
-            updates += between
-        return updates * engine.steps_per_call / (time.perf_counter() - start)
+        return updates * engine.steps_per_update / (time.perf_counter() - start)

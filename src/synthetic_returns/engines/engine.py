@@ -24,14 +24,21 @@ class Engine(Protocol):
 
     Attributes:
       config: the settings.
-      steps_per_call: environment steps of one step of the engine, for each seed.
+      steps_per_update: environment steps of an update, for each seed.
     """
 
     config: Config
-    steps_per_call: int
+    steps_per_update: int
 
-    def step(self) -> None:
-        """Acts and learns."""
+    def step(self, at_most: int = 1) -> int:
+        """Acts and learns.
+
+        Args:
+          at_most: updates that nobody needs to look in between of.
+
+        Returns:
+          How many updates there were, at least one.
+        """
         ...
 
     def agent(self, index: int) -> Agent:

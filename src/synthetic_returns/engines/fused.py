@@ -1,5 +1,6 @@
 """The fused engine: environments, actor and learner in one process, the environments inside jit."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ from synthetic_returns.engines.programs import compile_fused, fused, staggering,
 from synthetic_returns.engines.replaying import Mixing, Rehearsing, make_replaying
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.base import Environment, VectorEnvironment
+from synthetic_returns.nn.convolution import as_patches
 from synthetic_returns.types import Trajectory
 from synthetic_returns.utils.devices import AXIS, device_mesh
 
@@ -40,9 +42,9 @@ __all__ = ["FusedEngine"]
 class FusedEngine:
     """Trains one agent per seed; several seeds are one vmapped computation.
 
-    Unroll and update are compiled apart and called from Python: on CPU a loop around both would be
-    slower. Only reports, and credit methods that keep whole episodes on the host, wait for the
-    device.
+    Where nothing has to happen between an unroll and its update, one call runs many of both: with a
+    small network, a call from Python takes as long as the computation. Only reports, and credit
+    methods that keep whole episodes on the host, wait for the device.
 
     Over several devices, each steps its share of the environments with a copy of the parameters,
     and gradients are summed: the same numbers as on one device, up to rounding.
@@ -53,7 +55,7 @@ class FusedEngine:
         self.config = config
         assert isinstance(config.engine, FusedSettings)
         self._settings = settings = config.engine
-        self.steps_per_call = settings.steps_per_update * settings.updates_per_call
+        self.steps_per_update = settings.steps_per_update
         if not isinstance(config.task, Environment):
             raise ValueError(
                 f"the engine is 'fused' and {config.task_name} is not written in JAX: use the "
@@ -96,17 +98,18 @@ class FusedEngine:
             programs = compile_fused(
                 spread(unroll, self._mesh, (ALIKE, ROWS), (ROWS, trajectory)),
                 spread_update(update, self._mesh, self._learner_state, trajectory),
-                settings.updates_per_call,
             )
         self._unroll, self._update, self._steps = programs
+        self._updates_per_call = self._most_updates_per_call()
 
-    def step(self) -> None:
+    def step(self, at_most: int = 1) -> int:
         """One unroll of every environment and one update from it, or several of these."""
-        if self._settings.updates_per_call > 1:
+        if most := self._updates_per_call:
+            updates = min(at_most, most)
             self._learner_state, self._actor_state, self._metrics = self._steps(
-                self._learner_state, self._actor_state
+                self._learner_state, self._actor_state, updates
             )
-            return
+            return updates
         network = self._learner_state.agent.network
         arm = self._replaying.arm() if isinstance(self._replaying, Rehearsing) else None
         chosen = () if arm is None else (arm,)
@@ -115,11 +118,12 @@ class FusedEngine:
             self._replaying.follow(trajectory)
             self._learner_state, metrics = self._replaying.learn(self._update, self._learner_state)
             self._metrics = metrics or self._metrics
-            return
+            return 1
         for played, assignment in self._credited(trajectory):
             self._learner_state, self._metrics = self._update(
                 self._learner_state, played, assignment
             )
+        return 1
 
     def agent(self, index: int) -> Any:
         """The network of one seed."""
@@ -188,6 +192,17 @@ class FusedEngine:
         network = self._learner_state.agent.network
         _, trajectory = jax.eval_shape(unroll, network, self._actor_state)
         return trajectory_layout(trajectory)
+
+    def _most_updates_per_call(self) -> int:
+        """Updates that can be one call; 0 if unrolls and updates are called apart."""
+        if self._drivers or self._replaying:
+            return 0
+        if asked := self._settings.updates_per_call:
+            return asked if asked > 1 else 0
+        # On CPU, a convolution of XLA's is many times slower inside a loop.
+        windows = self.config.agent.torso.windows
+        slow = jax.default_backend() == "cpu" and not all(as_patches(*w) for w in windows)
+        return 0 if slow else sys.maxsize
 
     @property
     def _count(self) -> int:

@@ -47,13 +47,14 @@ class LocalEngine:
             )
         assert isinstance(config.engine, LocalSettings)
         self.config, self._settings = config, config.engine
-        self.steps_per_call = config.engine.steps_per_update
+        self.steps_per_update = config.engine.steps_per_update
         self._learner = UnrollLearner(config, seeds[0], streams=max(1, config.engine.actors))
         self._actors: list[HostActor] = []
         self._threads: _ActorThreads | None = None
 
-    def step(self) -> None:
+    def step(self, at_most: int = 1) -> int:
         """One update from the next unroll."""
+        del at_most
         self._start()
         if self._threads is not None:
             self._learner.update(self._threads.next())
@@ -63,6 +64,7 @@ class LocalEngine:
             acting = self._learner.behaviour(policy, 0)
             trajectory = self._actors[0].unroll(acting, self._settings.unroll_length)
             self._learner.update(Unroll(0, policy.version, trajectory))
+        return 1
 
     def agent(self, index: int) -> Agent:
         """The agent as it is now."""

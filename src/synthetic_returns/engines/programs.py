@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Int
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.actor import ActorState
@@ -45,18 +46,20 @@ def compiled_update(config: Config) -> Callable[..., Any]:
     return _update(_of_programs(config))
 
 
-def compile_fused(unroll: Callable[..., Any], update: Callable[..., Any], updates: int) -> Fused:
+def compile_fused(unroll: Callable[..., Any], update: Callable[..., Any]) -> Fused:
     """Compiles both, apart and together.
+
+    States are donated, which saves a copy of each. Everything in them is an array, so that JAX's
+    own jit will do: for an update of a few milliseconds, Equinox's costs as much again.
 
     Args:
       unroll: acts.
       update: learns from it.
-      updates: of both together.
     """
     return Fused(
-        eqx.filter_jit(unroll, donate="all-except-first"),
-        eqx.filter_jit(update, donate="all"),
-        eqx.filter_jit(_scan(unroll, update, updates), donate="all"),
+        jax.jit(unroll, donate_argnums=1),
+        jax.jit(update, donate_argnums=0),
+        jax.jit(_loop(unroll, update), donate_argnums=(0, 1)),
     )
 
 
@@ -85,13 +88,13 @@ def staggering(env: VectorEnvironment) -> Callable[..., ActorState]:
 def _fused(config: Config, many: bool) -> Fused:
     unroll, update = unroll_of(config), make_learner(config).update
     if many:
-        unroll, update = eqx.filter_vmap(unroll), eqx.filter_vmap(update)
-    return compile_fused(unroll, update, getattr(config.engine, "updates_per_call", 1))
+        unroll, update = jax.vmap(unroll), jax.vmap(update)
+    return compile_fused(unroll, update)
 
 
 @shared
 def _update(config: Config) -> Callable[..., Any]:
-    return eqx.filter_jit(make_learner(config).update, donate="all")
+    return jax.jit(make_learner(config).update, donate_argnums=0)
 
 
 def _of_programs(config: Config) -> Config:
@@ -103,19 +106,21 @@ def _of_programs(config: Config) -> Config:
     )  # fmt: skip
 
 
-def _scan(
-    unroll: Callable[..., Any], update: Callable[..., Any], updates: int
-) -> Callable[..., Any]:
-    """Several unrolls and updates as one computation; the metrics are those of the last."""
+def _loop(unroll: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
+    """As many unrolls and updates as are asked for as one computation; the metrics of the last."""
 
-    def step(states: tuple[LearnerState, ActorState], _: None) -> tuple[Any, Any]:
-        learner_state, actor_state = states
-        actor_state, trajectory = unroll(learner_state.agent.network, actor_state)
-        learner_state, metrics = update(learner_state, trajectory, None)
-        return (learner_state, actor_state), metrics
+    def steps(
+        learner_state: LearnerState, actor_state: ActorState, updates: Int[Array, ""]
+    ) -> tuple[LearnerState, ActorState, dict[str, Float[Array, "*seeds"]]]:
+        def step(_: Any, carry: Any) -> tuple[LearnerState, ActorState, Any]:
+            learner_state, actor_state, _ = carry
+            actor_state, trajectory = unroll(learner_state.agent.network, actor_state)
+            learner_state, metrics = update(learner_state, trajectory, None)
+            return learner_state, actor_state, metrics
 
-    def steps(learner_state: LearnerState, actor_state: ActorState) -> tuple[Any, ...]:
-        states, metrics = jax.lax.scan(step, (learner_state, actor_state), length=updates)
-        return (*states, jax.tree.map(lambda x: x[-1], metrics))
+        states = learner_state, actor_state
+        *_, metrics = jax.eval_shape(step, 0, (*states, None))
+        nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), metrics)
+        return jax.lax.fori_loop(0, updates, step, (*states, nothing))
 
     return steps

@@ -54,16 +54,20 @@ class FusedSettings(EngineSettings):
 
     name: ClassVar[str] = "fused"
 
-    updates_per_call: int = 1
-    """Unrolls and updates in one compiled call. More than one saves dispatch time on an
-    accelerator, but is slow with convolutions on CPU. Credit methods that learn between
-    updates need 1."""
+    updates_per_call: int = 0
+    """The most unrolls and updates in one compiled call. Credit methods that learn between updates
+    need 1. So do overlapping convolutions on CPU, which are slow inside a loop. 0 chooses 1 in
+    these cases, and otherwise all updates until the next report."""
     stagger: bool = True
     """Start the environments at evenly spaced points of their first episode."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("updates_per_call", self.updates_per_call)
+        if self.updates_per_call < 0:
+            raise ValueError(
+                f"updates_per_call is {self.updates_per_call}; use 0 for as many as suit, or how "
+                "many at most."
+            )
 
 
 @dataclasses.dataclass(frozen=True)

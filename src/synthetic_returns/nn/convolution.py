@@ -12,14 +12,19 @@ from jaxtyping import Array, Float
 
 from synthetic_returns.nn.linear import affine
 
-__all__ = ["convolve"]
+__all__ = ["as_patches", "convolve"]
+
+
+def as_patches(kernel: int, stride: int) -> bool:
+    """Whether such a convolution is a matmul of patches, which costs the same inside a loop."""
+    return kernel <= 2 or stride >= kernel
 
 
 def convolve(
     layer: eqx.nn.Linear, x: Float[Array, "*batch h w d"], kernel: int, stride: int
 ) -> Float[Array, "..."]:
     """The layer applied to the window under each position of a square kernel."""
-    if kernel <= 2 or stride >= kernel:
+    if as_patches(kernel, stride):
         return affine(layer, _patches(x, kernel, stride))
     weight = layer.weight.T.reshape(kernel, kernel, x.shape[-1], -1)
     y = _overlapping(x.reshape(-1, *x.shape[-3:]), weight, stride)

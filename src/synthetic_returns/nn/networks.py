@@ -126,13 +126,8 @@ def make_torso(
       key: consumed here.
     """
     if settings.channels and len(observation_shape) == 3:
-        others = len(settings.channels) - len(settings.patches)
-        windows = [
-            *((side, side) for side in settings.patches),
-            *[(settings.kernel, settings.stride)] * others,
-        ]
         return ConvTorso(
-            observation_shape, settings.channels, settings.sizes, windows=windows, key=key
+            observation_shape, settings.channels, settings.sizes, windows=settings.windows, key=key
         )
     return MlpTorso(observation_shape, settings.sizes, key=key)
 

@@ -29,3 +29,9 @@ class TorsoSettings:
                 f"there are {len(self.patches)} patches and {len(self.channels)} channels; give at "
                 "most one for each layer."
             )
+
+    @property
+    def windows(self) -> tuple[tuple[int, int], ...]:
+        """Side of the square kernel, and stride, of each convolution."""
+        others = len(self.channels) - len(self.patches)
+        return (*((side, side) for side in self.patches), *[(self.kernel, self.stride)] * others)

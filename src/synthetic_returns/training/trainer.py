@@ -12,7 +12,7 @@ from typing import Any
 from synthetic_returns.acting.evaluation import evaluate
 from synthetic_returns.config import Config
 from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
-from synthetic_returns.engines.settings import ClusterSettings
+from synthetic_returns.engines.settings import ClusterSettings, FusedSettings
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loggers.base import check_loggers, make_logger
 from synthetic_returns.training.run_config import read_config
@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 EXPLODED = 1e12  # a loss beyond this is not coming back
+PATIENCE = 1.0  # seconds that one call of the engine may take: a request to stop waits for it
 
 Progress = Callable[[int, dict[str, float]], None]
 
@@ -105,25 +106,25 @@ def train_seeds(
         logged = step
         failure: ActorFailed | None = None
         with _stop_requests() as stop:
+            rate = 0.0  # environment steps per second, once there was a report
             while step < config.steps and not stop:
+                # At fixed steps, so that an interrupted run reports at the same ones.
+                report_at = (step // reporting.log_every + 1) * reporting.log_every
+                until = min([report_at, config.steps, *traces_due[:1]]) - step
+                until = min(until, max(1, int(rate * PATIENCE)))
                 try:
-                    engine.step()
+                    updates = engine.step(-(-until // engine.steps_per_update))
                 except ActorFailed as error:
                     failure = error
                     break
-                step += engine.steps_per_call
+                step += updates * engine.steps_per_update
                 if traces_due and step >= traces_due[0]:
                     traces_due = [at for at in traces_due if at > step]
                     for index, (run, c) in enumerate(zip(runs, configs, strict=True)):
                         agent, credit = engine.agent(index), engine.credit(index)
                         recorder.record(run.path, step, c.seed, agent, credit)
                         show_traces(writers[index], c, run.path)
-                # At fixed steps, so that an interrupted run reports at the same ones.
-                before = step - engine.steps_per_call
-                if (
-                    step // reporting.log_every > before // reporting.log_every
-                    or step >= config.steps
-                ):
+                if step >= min(report_at, config.steps):
                     rows = engine.report()
                     rate = (step - logged) / clock.lap()
                     logged = step
@@ -204,6 +205,8 @@ def _open(config: Config, out: str | Path | None, resume: bool) -> Run:
         ):
             free["engine.address"] = config.engine.address
             free["engine.actors"] = config.engine.actors
+        if isinstance(config.engine, FusedSettings) and isinstance(before.engine, FusedSettings):
+            free["engine.updates_per_call"] = config.engine.updates_per_call
         if before.changed(free) != config:
             run.close()
             raise RunError(

@@ -36,7 +36,7 @@ class ClusterEngine:
             )
         assert isinstance(config.engine, ClusterSettings)
         self.config, self._settings = config, config.engine
-        self.steps_per_call = config.engine.steps_per_update
+        self.steps_per_update = config.engine.steps_per_update
         self._seed = seeds[0]
         self._learner = UnrollLearner(
             config, seeds[0], streams=config.engine.actors, num_envs=config.engine.envs_per_actor
@@ -46,8 +46,9 @@ class ClusterEngine:
         self._waited = 0.0
         self._since = time.monotonic()
 
-    def step(self) -> None:
+    def step(self, at_most: int = 1) -> int:
         """One update from the next unrolls."""
+        del at_most
         if self._crew is None:
             self._crew = Crew(self.config, self._seed, self._learner.updates, self._weights)
         batch = self._next_batch(self._crew)
@@ -55,6 +56,7 @@ class ClusterEngine:
         self._crew.taken(batch)
         self._crew.send_out(self._learner.updates)
         self._learner.update(*batch)
+        return 1
 
     def agent(self, index: int) -> Agent:
         """The agent as it is now."""

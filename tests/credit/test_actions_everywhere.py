@@ -14,6 +14,7 @@ from synthetic_returns.credit.hindsight_actions.cocoa import Cocoa
 from synthetic_returns.credit.hindsight_actions.hca import Hca
 from synthetic_returns.credit.pairwise.method import Pairwise, SaAlone
 from synthetic_returns.credit.secret import Secret
+from synthetic_returns.credit.tvt.method import Tvt
 from synthetic_returns.engines.engine import make_engine
 from synthetic_returns.engines.settings import FusedSettings, LocalSettings
 from synthetic_returns.nn.settings import TorsoSettings
@@ -34,6 +35,7 @@ METHODS = [
     Pairwise(form="plain", head_sizes=(8,), **SMALL),
     SaAlone(**SMALL),
     Secret(width=8, **SMALL),
+    Tvt(code=8, horizon=0, threshold=0.0, **SMALL),
 ]
 EACH = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 
@@ -102,6 +104,7 @@ def test_it_trains_on_the_fused_engine_and_is_viewed(method, tmp_path):
         ("hca", "'hca' gives an advantage for each action; a wrapper can change rewards only"),
         ("sa-alone", "'sa-alone' gives an advantage for each action; a wrapper can change"),
         ("secret", "'secret' needs complete episodes; a wrapper has to pay at every step"),
+        ("tvt", "'tvt' needs complete episodes; a wrapper has to pay at every step"),
     ],
 )
 def test_what_cannot_pay_at_every_step_is_refused_in_wrappers(name, reason):

@@ -57,6 +57,7 @@ SMALLER: dict[str, CreditMethod] = {
     "pairwise": small("pairwise", rank=4),
     "sa-alone": small("sa-alone", rank=4),
     "secret": small("secret", width=8),
+    "tvt": small("tvt", code=8, horizon=0, threshold=0.0),  # nothing is worth a sharp read
 }
 # What the laws about learning take instead; the others as they come.
 TAUGHT = {
@@ -70,6 +71,8 @@ TAUGHT = {
     "cocoa": quick("cocoa", rank=4),
     "pairwise": quick("pairwise", rank=4),
     "sa-alone": quick("sa-alone", rank=4),
+    # All states contribute alike, so reads are not sharp; all that matters lies within 8 steps.
+    "tvt": quick("tvt", horizon=0, threshold=0.0),
 }
 METHODS = [
     *(SMALLER.get(kind.name, kind()) for kind in LEARNED),

@@ -25,6 +25,7 @@ _HOMES = {
     "rrd": "synthetic_returns.credit.redistribution.rrd:Rrd",
     "uniform": "synthetic_returns.credit.redistribution.uniform:Uniform",
     "secret": "synthetic_returns.credit.secret:Secret",
+    "tvt": "synthetic_returns.credit.tvt.method:Tvt",
     "pairwise": "synthetic_returns.credit.pairwise.method:Pairwise",
     "sa-alone": "synthetic_returns.credit.pairwise.method:SaAlone",
     "hca": "synthetic_returns.credit.hindsight_actions.hca:Hca",

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-__all__ = ["Episode", "EpisodeBatch", "Segment"]
+__all__ = ["Episode", "EpisodeBatch", "Segment", "whole_episodes"]
 
 # Segments are recorded on the host, in numpy, and credited on the device.
 AnyArray = Array | np.ndarray
@@ -112,3 +112,16 @@ class Segment:
     def arrived(self) -> Shaped[AnyArray, "time batch *shape"]:
         """The destination states."""
         return self.observation[1:]
+
+
+def whole_episodes(segment: Segment) -> EpisodeBatch:
+    """The one whole episode in each column of a segment."""
+    valid = jnp.asarray(segment.valid)
+    return EpisodeBatch(
+        observation=jnp.asarray(segment.observation),
+        reward=jnp.where(valid, jnp.asarray(segment.reward), 0),
+        discount=jnp.asarray(segment.discount),
+        length=jnp.sum(valid, axis=0, dtype=jnp.int32),
+        action=None if segment.action is None else jnp.asarray(segment.action),
+        log_probs=None if segment.log_probs is None else jnp.asarray(segment.log_probs),
+    )

@@ -12,7 +12,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from synthetic_returns.agents.optimizers import steady_adam
-from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
+from synthetic_returns.credit.data.episode import EpisodeBatch, Segment, whole_episodes
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.hindsight_actions.model import (
@@ -195,7 +195,7 @@ class HindsightActions(CreditMethod):
         self, state: HindsightState, carry: None, segment: Segment
     ) -> tuple[Assignment, None]:
         """The advantages of all actions in whole episodes."""
-        credit = sum(self.parts(state, _whole(segment)))
+        credit = sum(self.parts(state, whole_episodes(segment)))
         return Assignment(advantage=jnp.asarray(credit)), carry
 
     def parts(
@@ -271,16 +271,3 @@ def taken_action(episodes: EpisodeBatch) -> Int[Array, "time batch"]:
     """What was done."""
     assert episodes.action is not None
     return episodes.action
-
-
-def _whole(segment: Segment) -> EpisodeBatch:
-    """The one whole episode in each column of a segment."""
-    valid = jnp.asarray(segment.valid)
-    return EpisodeBatch(
-        observation=jnp.asarray(segment.observation),
-        reward=jnp.where(valid, jnp.asarray(segment.reward), 0),
-        discount=jnp.asarray(segment.discount),
-        length=jnp.sum(valid, axis=0, dtype=jnp.int32),
-        action=None if segment.action is None else jnp.asarray(segment.action),
-        log_probs=None if segment.log_probs is None else jnp.asarray(segment.log_probs),
-    )

@@ -1,0 +1,1 @@
+"""TVT: memory reads carry value back to the states that were read."""

@@ -105,7 +105,7 @@ def measure(config: Config, seconds: float) -> dict[str, float]:
     finally:
         engine.close()
     return {
-        "steps_per_s": updates * engine.steps_per_call / elapsed,
+        "steps_per_s": updates * engine.steps_per_update / elapsed,
         "learner_busy": report["learner/busy"],
         "lag": report["policy/lag"],
         "bytes_per_step": report["actors/bytes_per_step"],

@@ -106,12 +106,11 @@ def test_memory_is_read_by_content(time, batch):
                 cosines = [memory[k, b] @ q / np.linalg.norm(memory[k, b]) for k in range(t)]
                 e = np.exp(strength[t, b, h] * np.array(cosines))
                 want[b, h, t, :t] = e / e.sum()
-    weights, found = read(
-        *(jnp.asarray(x, jnp.float32) for x in (key, strength, memory)), jnp.asarray(valid)
-    )
+    asked, beta, rows = (jnp.asarray(x, jnp.float32) for x in (key, strength, memory))
+    weights, found = read(asked, beta, rows, jnp.asarray(valid))
     np.testing.assert_allclose(weights, want, rtol=1e-4, atol=1e-5)
-    rows = np.einsum("bhtk,kbc->tbhc", want, memory)
-    np.testing.assert_allclose(found, rows, rtol=1e-4, atol=1e-5)
+    want_found = np.einsum("bhtk,kbc->tbhc", want, memory)
+    np.testing.assert_allclose(found, want_found, rtol=1e-4, atol=1e-5)
 
 
 def test_returns_are_discounted_to_the_end():
@@ -120,11 +119,13 @@ def test_returns_are_discounted_to_the_end():
     np.testing.assert_allclose(got, [[2.0, 1.0], [2.0, 2.0], [4.0, 0.0]])
 
 
-def make_driver(method=METHOD, **spec):
-    told = {"num_actions": 2} | spec
-    made = EpisodeSpec((5,), np.dtype(np.float32), LENGTH, **told)
-    return CreditDriver(method, made, View(), max_episode_steps=LENGTH, num_envs=1,
+def driver_of(spec, method=METHOD):
+    return CreditDriver(method, spec, View(), max_episode_steps=LENGTH, num_envs=1,
                         key=jax.random.key(0))  # fmt: skip
+
+
+def make_driver(method=METHOD):
+    return driver_of(EpisodeSpec((5,), np.dtype(np.float32), LENGTH, num_actions=2), method)
 
 
 def keys_and_doors(seed, number, scale=1.0):
@@ -198,8 +199,8 @@ def test_a_step_knows_its_past_and_nothing_else():
     episodes = keys_and_doors(1, 2)
     batch = padded(episodes, LENGTH, ["action"])
     reads = eqx.filter_jit(METHOD.reads)(driver.state, batch)
-    later = eqx.tree_at(lambda b: (b.observation, b.reward), batch,
-                        (batch.observation.at[5].add(1.0), batch.reward.at[5].add(1.0)))  # fmt: skip
+    other = batch.observation.at[5].add(1.0), batch.reward.at[5].add(1.0)
+    later = eqx.tree_at(lambda b: (b.observation, b.reward), batch, other)
     changed = eqx.filter_jit(METHOD.reads)(driver.state, later)
     np.testing.assert_array_equal(changed.value[:5], reads.value[:5])
     np.testing.assert_array_equal(changed.strengths[:5], reads.strengths[:5])
@@ -219,25 +220,26 @@ def test_codes_keep_what_happens_rarely():
     assert np.mean(np.square(missed[valid])) < 0.1  # of 1
 
 
-@pytest.mark.parametrize(
-    ("spec", "action"),
-    [({"num_actions": None, "action_dtype": None}, None), ({"kinds": 5}, np.zeros(LENGTH, np.int32))],
-    ids=["actions that are not known", "numbers for observations"],
-)  # fmt: skip
-def test_other_kinds_of_episodes(spec, action):
-    kinds = spec.get("kinds", 0)
-    shape = () if kinds else (5,)
-    told = {"num_actions": 2} | spec
-    dtype = np.int32 if kinds else np.float32
-    made = EpisodeSpec(shape, np.dtype(dtype), LENGTH, **told)
-    driver = CreditDriver(METHOD, made, View(), max_episode_steps=LENGTH, num_envs=1,
-                          key=jax.random.key(0))  # fmt: skip
-    observation = np.zeros((LENGTH, *shape), dtype)
-    episode = dataclasses.replace(episode_of(observation, np.ones(LENGTH)), action=action)
-    if kinds:
-        episode = dataclasses.replace(episode, observation=np.minimum(episode.observation, 4))
+def test_actions_that_are_not_known_are_done_without():
+    spec = EpisodeSpec((5,), np.dtype(np.float32), LENGTH, action_dtype=None)
+    _learn(spec, episode_of(np.zeros((LENGTH, 5), np.float32), np.ones(LENGTH)))
+
+
+def test_observations_may_be_numbers():
+    spec = EpisodeSpec((), np.dtype(np.int32), LENGTH, kinds=8, action_dtype=None)
+    _learn(spec, episode_of(np.zeros(LENGTH, np.int32), np.ones(LENGTH)))
+
+
+def test_frames_may_be_seen_as_changes():
+    spec = EpisodeSpec((4, 4, 2), np.dtype(np.uint8), LENGTH, changes=True, action_dtype=None)
+    _learn(spec, episode_of(np.zeros((LENGTH, 4, 4, 2), np.uint8), np.ones(LENGTH)))
+
+
+def _learn(spec, episode):
+    driver = driver_of(spec)
     driver.learn([episode] * 4)
     assert np.isfinite(driver.report()["value_error"])
+    assert np.all(np.isfinite(np.asarray(driver._credit_of(episode).reward)))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from synthetic_returns.credit.paper.filled import filled_contributions
 from synthetic_returns.credit.paper.memory import (
     EpisodicMemory,
     episode_index,
@@ -84,7 +85,7 @@ def associate(
 
     past = jax.lax.stop_gradient(features)
     c_t = model.contribution(past)
-    c_memory = model.contribution(jax.lax.stop_gradient(memory.states))
+    c_memory = filled_contributions(model, memory)
     g_t = model.gate(current)
     b_t = model.baseline(current)
     c_sum_tm1 = memory_sum(c_memory, c_t, first, memory.steps)

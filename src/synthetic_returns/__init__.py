@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from synthetic_returns.credit.rudder.method import Rudder
     from synthetic_returns.credit.secret import Secret
     from synthetic_returns.credit.spec import EpisodeSpec
+    from synthetic_returns.credit.tvt.method import Tvt
     from synthetic_returns.credit.view import View
     from synthetic_returns.envs.base import Environment, VectorEnvironment
     from synthetic_returns.envs.gymnax_adapter import GymnaxEnvironment
@@ -68,6 +69,7 @@ _HOMES = {
     "Pairwise": "credit.pairwise.method",
     "SaAlone": "credit.pairwise.method",
     "Secret": "credit.secret",
+    "Tvt": "credit.tvt.method",
     "Config": "config",
     "ContributionModel": "credit.paper.sa_model",
     "Environment": "envs.base",
@@ -174,6 +176,7 @@ __all__ = [
     "Term",
     "TimeStep",
     "TorsoSettings",
+    "Tvt",
     "Uniform",
     "VectorEnvironment",
     "View",

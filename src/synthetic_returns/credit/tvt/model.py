@@ -10,11 +10,11 @@ from jaxtyping import Array, Bool, Float
 from synthetic_returns.credit.actions import ActionFeatures
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.encoders import Encoder, make_encoder
-from synthetic_returns.credit.paper.sa_model import Mlp
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.tvt.transport import Strengths, Weights
 from synthetic_returns.nn.clock import clock_size, time_features
 from synthetic_returns.nn.linear import affine
+from synthetic_returns.nn.mlp import Mlp
 from synthetic_returns.nn.networks import unit_scale
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key

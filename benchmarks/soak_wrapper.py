@@ -4,11 +4,12 @@
 
 The agent saves its credit every few seconds. After every kill the file is opened: it must be whole,
 and hold what was learned up to the last save that was reported, or more. The CSV has a row for
-every life of the process; the last line printed says what was lost.
+every life of the process, and the commit; the last line printed says what was lost.
 """
 
 import argparse
 import csv
+import os
 import random
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from synthetic_returns.utils.archives import read_arrays
 
 CREDIT = "credit.npz"
 SAVED = "saved.log"  # a line for every save, written when it was over
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def live(folder: Path, every: float) -> None:
@@ -71,6 +73,18 @@ def last_reported(folder: Path) -> tuple[int, int]:
     return episodes, updates
 
 
+def left_over(folder: Path) -> int | None:
+    """When the unfinished file was written that a kill in the middle of a save has left."""
+    unfinished = folder / f".{CREDIT}.unfinished"
+    return unfinished.stat().st_mtime_ns if unfinished.exists() else None
+
+
+def commit() -> str:
+    """What is checked out, and whether it was changed."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout[:-1]
+
+
 def wait_for_save(process: subprocess.Popen, folder: Path) -> None:
     """Waits until a process has come as far as to save."""
     before = last_reported(folder)
@@ -91,14 +105,16 @@ def main() -> None:
         live(options.live, options.every)
         return
 
-    rng, rows = random.Random(options.seed), []
+    rng, rows, made_by = random.Random(options.seed), [], commit()
     mean = 60 * options.minutes / options.kills
     with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
         folder = Path(temporary)
         command = [sys.executable, __file__, "--live", folder, "--every", str(options.every)]
+        compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder / "compiled")}  # lives share it
+        environment = {**os.environ, **compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         for number in range(1, options.kills + 1):
-            before = progress(folder)
-            process = subprocess.Popen([str(word) for word in command])
+            before, left_before = progress(folder), left_over(folder)
+            process = subprocess.Popen([str(word) for word in command], env=environment)
             if number % 4:  # else it may be killed while it starts, or loads
                 wait_for_save(process, folder)
             seconds = mean * rng.uniform(0, 2)
@@ -113,7 +129,8 @@ def main() -> None:
                 raise SystemExit(f"{reported} episodes and updates were saved, {found} are there")
             rows.append(
                 {"life": number, "seconds": round(seconds, 1), "episodes": found[0],
-                 "updates": found[1], "reported_episodes": reported[0]}
+                 "updates": found[1], "reported_episodes": reported[0],
+                 "while_saving": left_over(folder) not in (None, left_before), "commit": made_by}
             )  # fmt: skip
             print(rows[-1], flush=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ every life of the process, and the commit; the last line printed says what was l
 
 import argparse
 import csv
+import os
 import random
 import subprocess
 import sys
@@ -72,6 +73,12 @@ def last_reported(folder: Path) -> tuple[int, int]:
     return episodes, updates
 
 
+def left_over(folder: Path) -> int | None:
+    """When the unfinished file was written that a kill in the middle of a save has left."""
+    unfinished = folder / f".{CREDIT}.unfinished"
+    return unfinished.stat().st_mtime_ns if unfinished.exists() else None
+
+
 def commit() -> str:
     """What is checked out, and whether it was changed."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
@@ -103,9 +110,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
         folder = Path(temporary)
         command = [sys.executable, __file__, "--live", folder, "--every", str(options.every)]
+        compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder / "compiled")}  # lives share it
+        environment = {**os.environ, **compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         for number in range(1, options.kills + 1):
-            before = progress(folder)
-            process = subprocess.Popen([str(word) for word in command])
+            before, left_before = progress(folder), left_over(folder)
+            process = subprocess.Popen([str(word) for word in command], env=environment)
             if number % 4:  # else it may be killed while it starts, or loads
                 wait_for_save(process, folder)
             seconds = mean * rng.uniform(0, 2)
@@ -121,7 +130,7 @@ def main() -> None:
             rows.append(
                 {"life": number, "seconds": round(seconds, 1), "episodes": found[0],
                  "updates": found[1], "reported_episodes": reported[0],
-                 "while_saving": (folder / f".{CREDIT}.unfinished").exists(), "commit": made_by}
+                 "while_saving": left_over(folder) not in (None, left_before), "commit": made_by}
             )  # fmt: skip
             print(rows[-1], flush=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)

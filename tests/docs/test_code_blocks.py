@@ -3,6 +3,7 @@
 import importlib
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,12 @@ def test_commands_are_understood(words, monkeypatch, capsys):
         assert set(arguments) <= set(targets)
     elif program == "tensorboard":
         assert arguments == ["--logdir", "runs"]
+    elif program == "pip":
+        found = re.fullmatch(r"synthetic-returns\[(\w+)\]", arguments[-1])
+        assert found
+        assert arguments[:-1] == ["install", "--constraint", "constraints.txt"]
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        assert found[1] in project["optional-dependencies"]
     else:
         assert program == "synthetic-returns"
         understand = tyro.cli

@@ -26,7 +26,7 @@ from synthetic_returns.utils.settings import setting_names
         ("--engine local --engine.no-stagger", "'local'; it belongs to 'fused' and 'cluster'"),
         ("--engine cluster --engine.queue-size 2", "'cluster'; it belongs to 'local'"),
         ("--engine=cluster --engine.updates_per_call=2", "'cluster'; it belongs to 'fused'"),
-        ("--credit paper --credit.horizon 3", "method 'paper'; it belongs to 'episodic'"),
+        ("--credit paper --credit.horizon 3", "method 'paper'; it belongs to 'episodic' and 'tvt'"),
         ("--credit.cost 1", "method 'advance'; it belongs to 'paper'"),
         (
             "--credit none --credit.replay.slots 8",

@@ -91,7 +91,7 @@ def test_only_new_episodes_are_scored(log, monkeypatch):
     assert len(fitted) == 48
     assert fitted[:4] == [len(e["rewards"]) for e in EPISODES[:4]]
     assert fitted[4] == len(EPISODES[5]["rewards"])
-    assert "12 episodes that were not fitted" in page.read_text()
+    assert "12 held-out episodes" in page.read_text()
 
 
 def test_noise_is_called_nothing(tmp_path):
@@ -111,7 +111,7 @@ def test_noise_is_called_nothing(tmp_path):
 def test_the_sentence_says_what_was_found():
     x = np.arange(10.0)
     assert found(Score(x, 0 * x, x))[0]
-    assert "too much" in found(Score(2 * x + np.sin(9 * x), 0 * x, 1.2 * x))[1]
+    assert "too large" in found(Score(2 * x + np.sin(9 * x), 0 * x, 1.2 * x))[1]
     assert "same return" in found(Score(x, 0 * x, 0 * x))[1]
     good, sentence = found(Score(x, x, x))  # rewards alone say as much
     assert not good

@@ -175,7 +175,7 @@ def test_a_score_by_hand():
         (lambda: Credit(ADVANCE).fit([]), r"there is no episode to learn from"),
         (
             lambda: Credit(ADVANCE).fit([e | {"rewards": 0 * e["rewards"]} for e in walks(9)]),
-            r"all rewards of all 9 episodes are 0, so that the outcome is missing",
+            r"all rewards of all 9 episodes are 0, so the outcome is missing",
         ),
         (
             lambda: Credit(ADVANCE, updates=5).fit(walks(9)).score(walks(1)),

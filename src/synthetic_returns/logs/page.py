@@ -54,11 +54,11 @@ def found(score: Score) -> tuple[bool, str]:
             "Nothing was found: all episodes have the same return, so there is nothing to explain. "
             "Record episodes with good and with bad outcomes."
         )
-    if gain < FOUND:
+    if gain < max(FOUND, 4 / len(score)):  # luck alone correlates by 1 / sqrt(n), or twice that
         return False, (
-            "Nothing was found: on held-out episodes, the credit does not predict the outcome. "
-            "Either no observation shows what earned it, or there are too few episodes. Do not use "
-            "these rewards."
+            f"Nothing was found: on {len(score):,} held-out episodes, the credit does not predict "
+            "the outcome. Either no observation shows what earned it, or there are too few. "
+            "Do not use these rewards."
         )
     calibrated = "" if 0.7 <= score.slope <= 1.4 else (
         f" But the predictions are too {'large' if score.slope < 1 else 'small'}: returns differ "

@@ -26,7 +26,8 @@ def test_all_pages_are_there_with_pictures_and_equations(site):
     for page in (ROOT / "docs").glob("*.md"):
         assert (site / page.with_suffix(".html").name).exists()
     assert (site / "results" / "chain.png").exists()
-    assert (site / "algorithm.html").read_text().count("<math") == 18
+    equations = (ROOT / "docs" / "algorithm.md").read_text().count("```math")
+    assert (site / "algorithm.html").read_text().count("<math") >= equations > 15
     assert "augmented_reward" in (site / "api.html").read_text()
 
 

@@ -1,13 +1,16 @@
 """Strictness for the whole test run: shapes, dtypes and ranks are checked everywhere."""
 
 import ctypes
+import functools
 import gc
 import os
+import threading
 from importlib.metadata import version
 from pathlib import Path
 
 import jax
 import pytest
+from jax._src.interpreters import mlir
 from jaxtyping import install_import_hook
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -51,8 +54,16 @@ def _compile_quickly() -> None:
     jax.config.update("jax_disable_most_optimizations", True)
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
     if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends the process
-        flags = os.environ.get("XLA_FLAGS", "")
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_use_fusion_emitters=false".strip()
+        # One object file for each program: half as many mappings, and an eighth less time.
+        ours = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ours}".strip()
+    # Every program that JAX lowers gets a context of its own: 5 ms, and 2 MB for as long as the
+    # program is kept. A test run lowers thousands, most of them for a single operation. A context
+    # is not made for several threads: each has one.
+    make = getattr(mlir, "make_ir_context", None)
+    if make is not None:
+        contexts = functools.cache(lambda thread: make())
+        mlir.make_ir_context = lambda: contexts(threading.get_ident())
 
 
 MAPPINGS = 25_000  # Linux allows a process 65,530; these are programs of about two gigabytes

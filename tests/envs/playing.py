@@ -10,10 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.envs.base import Environment, VectorEnvironment
-from synthetic_returns.envs.registry import make
+from synthetic_returns.envs.registry import TASKS, make
 from synthetic_returns.types import TimeStep
 
 BATCH = 5
+
+# One task of each environment, for what does not depend on their variants.
+ENVIRONMENTS = tuple({task.environment: name for name, task in TASKS.items()}.values())
+
+# For what runs longer than it is compiled: tests compile without optimisation, and optimising a
+# little halves the time of whole episodes.
+jit_for_long = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
 
 Policy = Callable[[Environment, Any, jax.Array], jax.Array]
 
@@ -47,8 +54,9 @@ def play(env: Environment, policy: Policy, seed: int, episodes: int) -> dict[str
         (_, over), gathered = jax.lax.scan(step, (state, jnp.bool_(False)), luck)
         return over, {name: jnp.sum(x) for name, x in gathered.items()}
 
-    over, sums = jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(seed), episodes))
-    assert bool(jnp.all(over)), "an episode is longer than max_episode_steps"
+    keys = jax.random.split(jax.random.key(seed), episodes)
+    over, sums = jit_for_long(jax.vmap(episode))(keys)
+    assert np.all(over), "an episode is longer than max_episode_steps"
     return {name: np.asarray(x) for name, x in sums.items()}
 
 

@@ -14,10 +14,19 @@ from synthetic_returns.envs import rooms
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.key_to_door import KEY_COLOURS
 from synthetic_returns.envs.registry import TASKS, make
-from tests.envs.playing import Policy, arrange, random_policy, scripted_policy
+from synthetic_returns.types import StepType
+from tests.envs.playing import (
+    ENVIRONMENTS,
+    Policy,
+    arrange,
+    jit_for_long,
+    random_policy,
+    scripted_policy,
+)
 from tests.envs.test_key_to_door import DOWN, UP, place
 
 over_jax_tasks = pytest.mark.parametrize("name", TASKS)
+over_environments = pytest.mark.parametrize("name", ENVIRONMENTS)
 
 # What the steps of a scripted episode contribute to later ones, whatever they are paid at once.
 CONTRIBUTED = {
@@ -41,11 +50,11 @@ LUCK = {"watch-repair"}
 over_certain_tasks = pytest.mark.parametrize("name", [name for name in TASKS if name not in LUCK])
 
 
-def play_told(env: Environment, policy: Policy, episodes: int, seed: int = 0) -> tuple[Any, Any]:
+def play_told(env: Environment, policy: Policy, luck: np.ndarray) -> tuple[Any, Any]:
     """The states and the steps of one episode of each environment, ``[time, episodes]``."""
     vector = VectorEnvironment(env, contributions=True)
 
-    @jax.jit
+    @jit_for_long
     def run(keys, luck):
         def step(state, luck):
             action = jax.vmap(lambda s, x: policy(env, s, x))(state.inner, luck)
@@ -56,21 +65,45 @@ def play_told(env: Environment, policy: Policy, episodes: int, seed: int = 0) ->
         _, later = jax.lax.scan(step, state, luck)
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (state.inner, first), later)
 
-    keys = jax.random.split(jax.random.key(seed), episodes)
-    luck = jax.random.uniform(jax.random.key(seed + 1), (env.max_episode_steps, episodes))
-    return run(keys, luck)
+    keys = jax.random.split(jax.random.key(0), luck.shape[1])
+    return jax.tree.map(on_host, run(keys, luck))
+
+
+def on_host(x: jax.Array) -> Any:
+    """In numpy, which compiles nothing; keys have to stay as they are."""
+    return x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else np.asarray(x)
+
+
+def make_luck(env: Environment, episodes: int) -> np.ndarray:
+    """Numbers from [0, 1), one for each step of the longest episode."""
+    shape = (env.max_episode_steps, episodes)
+    return np.random.default_rng(0).random(shape, np.float32)
+
+
+def either_policy(env: Environment, state: Any, luck: jax.Array) -> jax.Array:
+    """The script where luck is negative: both policies are compiled together."""
+    scripted, at_random = (policy(env, state, luck) for policy in (scripted_policy, random_policy))
+    return jnp.where(luck < 0, scripted, at_random)
 
 
 @functools.cache
+def played(name: str) -> Any:
+    """Steps of 50 random episodes, and of 50 scripted ones."""
+    env = make(name)
+    luck = make_luck(env, 50)
+    return play_told(env, either_policy, np.concatenate([luck, np.full_like(luck, -1)], axis=1))[1]
+
+
 def told(name: str, policy: Policy) -> tuple[Any, np.ndarray, np.ndarray]:
     """Steps of whole episodes; which are of the first one in their column, and which end it."""
-    _, steps = play_told(make(name), policy, 50)
-    last = np.asarray(steps.last)
+    columns = slice(0, 50) if policy is random_policy else slice(50, 100)
+    steps = jax.tree.map(lambda x: x[:, columns], played(name))
+    last = steps.step_type == StepType.LAST
     first_episode = np.cumsum(last, axis=0) - last == 0
     return steps, first_episode, first_episode & last
 
 
-@over_jax_tasks
+@over_environments
 def test_contributions_are_told_on_request_only_and_change_nothing_else(name):
     assert make(name).has_contributions
     keys = jax.random.split(jax.random.key(0), 3)
@@ -96,7 +129,7 @@ def test_contributions_are_told_on_request_only_and_change_nothing_else(name):
 @over_jax_tasks
 def test_what_is_owed_starts_from_nothing_and_is_settled_at_the_end(name, policy):
     steps, first_episode, _ = told(name, policy)
-    assert not np.any(steps.contribution[steps.first])
+    assert not np.any(steps.contribution[steps.step_type == StepType.FIRST])
     total = np.sum(np.where(first_episode, steps.contribution, 0), axis=0)
     np.testing.assert_allclose(total, 0, atol=1e-4)
 
@@ -154,15 +187,16 @@ def test_what_is_owed_is_what_the_script_would_get_less_without_it(name):
         aimless = random_policy(env, state, luck * 7 % 1)
         return jnp.where(early & scripted, env.optimal_action(state), aimless)
 
-    states, steps = play_told(env, often_done, 60)
-    running = (jnp.cumsum(steps.last, axis=0) == 0) & (states.time >= since)
+    states, steps = play_told(env, often_done, make_luck(env, 60))
+    over = np.cumsum(steps.step_type == StepType.LAST, axis=0)
+    running = (over == 0) & (states.time >= since)
     rows = np.argwhere(running)
     rows = rows[np.random.default_rng(0).choice(len(rows), min(len(rows), 200), replace=False)]
     chosen = jax.tree.map(lambda x: x[rows[:, 0], rows[:, 1]], states)
     part = getattr(chosen, field)
-    undone = eqx.tree_at(lambda s: getattr(s, field), chosen, jnp.full_like(part, nothing))
+    undone = eqx.tree_at(lambda s: getattr(s, field), chosen, np.full_like(part, nothing))
 
-    @jax.jit
+    @jit_for_long
     @jax.vmap
     def rest(state):
         def step(carry, _):
@@ -172,7 +206,7 @@ def test_what_is_owed_is_what_the_script_would_get_less_without_it(name):
 
         return jnp.sum(jax.lax.scan(step, (state, False), length=env.max_episode_steps)[1])
 
-    owed = np.asarray(jax.vmap(env.owed)(chosen))
+    owed = np.asarray(jax.jit(jax.vmap(env.owed))(chosen))
     assert len(np.unique(owed)) > 1
     np.testing.assert_allclose(rest(chosen) - rest(undone), owed, atol=1e-4)
 

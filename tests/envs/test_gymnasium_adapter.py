@@ -5,7 +5,7 @@ from gymnasium.utils.env_checker import check_env
 
 from synthetic_returns.envs.registry import TASKS, register_with_gymnasium
 from synthetic_returns.types import StepType
-from tests.envs.playing import BATCH, unroll
+from tests.envs.playing import BATCH, ENVIRONMENTS, unroll
 
 register_with_gymnasium()
 
@@ -16,7 +16,7 @@ def test_passes_the_checker_of_gymnasium(name):
     check_env(env.unwrapped)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_seed_gives_the_same_episodes_alone_in_a_vector_and_in_jax(name):
     actions, steps = unroll(name)
     envs = gymnasium.make_vec(TASKS[name].gymnasium_id, num_envs=BATCH)

@@ -29,8 +29,8 @@ class ClockState(eqx.Module):
 class ClockCore(eqx.Module):
     """Joins the features with the time of the episode; nothing in it is learned.
 
-    An agent without any memory cannot know that time runs out, and so takes the end of a phase for
-    the doing of its last actions.
+    An agent without any memory cannot know that time runs out, and so blames its last actions for
+    the end of a phase.
     """
 
     longest: int = eqx.field(static=True)

@@ -25,14 +25,13 @@ __all__ = ["Advance"]
 class Advance(CreditMethod):
     """Pays rewards when they become predictable, and takes the payments back when they arrive.
 
-    It learns three potentials by regression on whole episodes. The forecast predicts the rewards
-    that the baseline b will explain. The sum of c over the states so far predicts what is left: the
-    rewards that b does not explain, and changes of the forecast that were not to be expected. It is
-    the paper's synthetic return, in the multi-stage form of its supplement. The sum of u does the
-    same for actions that leave no trace in any state. A transition earns what it adds to each
-    potential, scaled by how well such gains predicted the outcomes of new episodes. At the end of
-    an episode everything is settled, so every episode pays its true return, whatever the model
-    predicts.
+    It learns three potentials by regression on whole episodes. The sum of c over the states so far
+    predicts the rewards that the baseline b leaves unexplained: it is the paper's synthetic return,
+    in the multi-stage form of its supplement. The sum of u does the same for actions that leave no
+    trace in any state. The forecast predicts the rewards that b will explain. A transition earns
+    what it adds to each potential, scaled by how well such gains predicted the outcomes of new
+    episodes. At the end of an episode everything is settled, so every episode pays its true return,
+    whatever the model predicts.
     """
 
     name: ClassVar[str] = "advance"
@@ -48,7 +47,7 @@ class Advance(CreditMethod):
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(64,)))
     """From observations to features."""
     head_sizes: tuple[int, ...] = (64,)
-    """Hidden units of the heads, which predict b, c, u, the forecast and more from features."""
+    """Hidden units of the heads, which predict b, c, u and the forecast from features."""
     learning_rate: float = 2e-3
     """Learning rate of Adam."""
     without: tuple[Part, ...] = ()

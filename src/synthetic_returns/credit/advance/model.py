@@ -29,15 +29,13 @@ class Prediction(eqx.Module):
       b: the reward of each transition, as far as its source state and action tell.
       variance: of what is left to come after each source state, once c has been counted.
       forecast: in each state, the sum of the b that are still to come.
-      drift: how each transition changes the forecast, as far as its source state and action tell.
     """
 
     c: Float[Array, "time batch"]
     u: Float[Array, "time batch"]
     b: Float[Array, "time batch"]
     variance: Float[Array, "points batch"]
-    forecast: Float[Array, "states batch"]
-    drift: Float[Array, "time batch"]
+    forecast: Float[Array, "states_or_points batch"]
 
 
 class AdvanceModel(eqx.Module):
@@ -50,14 +48,13 @@ class AdvanceModel(eqx.Module):
     Attributes:
       past: observation to features, for c and u.
       current: observation to features, for b and the variance.
-      ahead: observation to features, for the forecast and its drift.
+      ahead: observation to features, for the forecast.
       actions: actions to features.
       c: destination to the contribution of a state, c(s) of the paper.
       u: source and action to what c leaves: causes that no state shows.
       b: source, action and time to the expected reward.
       variance: state and time to the variance of what is left, before a softplus.
       forecast: state and time to the expected sum of later b.
-      drift: source, action and time to the expected change of the forecast.
     """
 
     past: Encoder
@@ -69,7 +66,6 @@ class AdvanceModel(eqx.Module):
     b: Mlp
     variance: Mlp
     forecast: Mlp
-    drift: Mlp
 
     def __init__(
         self, spec: EpisodeSpec, encoder: TorsoSettings, head_sizes: tuple[int, ...], *, key: Key
@@ -79,11 +75,11 @@ class AdvanceModel(eqx.Module):
         Args:
           spec: of the episodes.
           encoder: sizes of the encoders.
-          head_sizes: hidden units of c, u, b, the variance, the forecast and the drift.
+          head_sizes: hidden units of c, u, b, the variance and the forecast.
           key: consumed here.
         """
-        past_key, current_key, ahead_key, c_key, u_key, b_key, v_key, f_key, d_key = (
-            jax.random.split(key, 9)
+        past_key, current_key, ahead_key, c_key, u_key, b_key, v_key, f_key = jax.random.split(
+            key, 8
         )
         self.past, size = make_encoder(spec, encoder, key=past_key)
         self.current, _ = make_encoder(spec, encoder, key=current_key)
@@ -95,7 +91,6 @@ class AdvanceModel(eqx.Module):
         self.b = Mlp(timed + self.actions.size, head_sizes, key=b_key).silent()
         self.variance = Mlp(timed, head_sizes, key=v_key).silent()
         self.forecast = Mlp(timed, head_sizes, key=f_key).silent()
-        self.drift = Mlp(timed + self.actions.size, head_sizes, key=d_key).silent()
 
     def __call__(
         self,
@@ -110,22 +105,20 @@ class AdvanceModel(eqx.Module):
           observation: the T + 1 states.
           action: what was done in the first T.
           time: how long the episode of each state has lasted; with one column, all of them alike.
-          points: of which states the variance is asked for; by default, all.
+          points: of which states the variance and the forecast are asked for; by default, all.
         """
         past, current = self.past(observation), self.current(observation)[:-1]
         did = self.actions(action, current)
         clock = time_features(time, LONGEST)
-        ahead = self.ahead(observation)
         # What the variance learns is no reason to change the features.
-        unmoved, then = jax.lax.stop_gradient(current), clock[:-1]
+        unmoved, ahead, then = jax.lax.stop_gradient(current), observation, clock
         if points is not None:
-            unmoved, then = unmoved[points], then[points]
-        variance = self.variance(unmoved, then)
+            unmoved, ahead, then = unmoved[points], observation[points], clock[points]
+        variance = self.variance(unmoved, then[: len(unmoved)])
         return Prediction(
             c=self.c(past[1:]),
             u=self.u(past[:-1], did),
             b=self.b(current, clock[:-1], did),
             variance=jnp.maximum(jax.nn.softplus(variance + SOFTPLUS_ONE), LEAST_VARIANCE),
-            forecast=self.forecast(ahead, clock),
-            drift=self.drift(ahead[:-1], clock[:-1], did),
+            forecast=self.forecast(self.ahead(ahead), then),
         )

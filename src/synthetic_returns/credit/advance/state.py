@@ -171,7 +171,6 @@ def train(
 
     points = _points(len(r), key)
     there = valid[points]
-    states = jnp.concatenate([valid, jnp.zeros_like(valid[:1])])  # that are not terminal
 
     def loss(model: AdvanceModel):
         prediction = model(episodes.observation, episodes.action, times(episodes), points)
@@ -180,25 +179,11 @@ def train(
         b_loss = masked_mean(jnp.square(r - prediction.b), valid)
         b = jnp.where(valid, jax.lax.stop_gradient(prediction.b), 0)
 
-        # The forecast predicts the sum of later b; after the end, that is 0.
-        b_to_come = _to_come(b)
-        forecast_loss = masked_mean(jnp.square(b_to_come - prediction.forecast[:-1]), valid)
-        forecast = jnp.where(states, jax.lax.stop_gradient(prediction.forecast), 0)
-
-        # The drift predicts how a step changes the forecast, from its state and action.
-        change = forecast[1:] - forecast[:-1]
-        drift_loss = masked_mean(jnp.square(change - prediction.drift), valid)
-        drift = jnp.where(valid, jax.lax.stop_gradient(prediction.drift), 0)
-
-        # What b and drift leave of the rewards and of the changes is due to the past: at every
-        # point of an episode, the sum of c over the states so far predicts what is left to come.
-        # Episodes are compared with others of about the same age: a better policy has better
-        # outcomes, which no state should get credit for.
+        # Its residual is due to the past: at every point of an episode, the sum of c over the
+        # states so far predicts the residuals to come. Episodes are compared with others of about
+        # the same age: a better policy has better outcomes, which no state should get credit for.
         apart = functools.partial(_apart, valid=there)
-        left = jnp.where(valid, r - b, 0)
-        if "drift" not in state.without:
-            left += change - drift
-        left_to_come = apart(_to_come(left)[points])
+        left_to_come = apart(_to_come(jnp.where(valid, r - b, 0))[points])
         c_sum_tm1, c_mean = _sum_before(prediction.c, valid)
         explained = apart(c_sum_tm1[points])
         error = left_to_come - explained
@@ -218,13 +203,17 @@ def train(
         left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1[points])
         u_loss = masked_mean(sure * jnp.square(left_by_c), there)
 
+        # The forecast predicts the sum of later b.
+        b_to_come = _to_come(b)[points]
+        forecast_loss = masked_mean(jnp.square(b_to_come - prediction.forecast), there)
+
         mean = jnp.stack([c_mean, u_mean])
-        total = b_loss + c_loss + u_loss + variance_loss + forecast_loss + drift_loss
+        total = b_loss + c_loss + u_loss + variance_loss + forecast_loss
         total += jnp.sum(jnp.square(mean))  # else nothing keeps the means in place
         metrics = {
             "explained_by_baseline": explained_variance(r, prediction.b, valid),
             "explained_by_past": explained_variance(left_to_come, explained, there),
-            "explained_by_forecast": explained_variance(b_to_come, forecast[:-1], valid),
+            "explained_by_forecast": explained_variance(b_to_come, prediction.forecast, there),
             "contribution_std": state.scale
             * jnp.sqrt(masked_mean(jnp.square(prediction.c - c_mean), valid)),
         }
@@ -264,13 +253,9 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     goes_on = valid & ~ends  # what is paid in advance is paid before the end
     prediction = state.steady(episodes.observation, episodes.action, times(episodes))
     reward = jnp.where(valid, episodes.reward, 0)
+    left = jnp.where(valid, reward - state.scale * prediction.b, 0)
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
     sums = jnp.cumsum(gains[:2], axis=1)
-    left = reward - state.scale * prediction.b
-    if "drift" not in state.without:
-        change = jnp.where(ends, -state.scale * prediction.forecast[:-1], gains[2])
-        left += change - state.scale * prediction.drift
-    left = jnp.where(valid, left, 0)
     to_come, left_to_come = (_to_come(x) - x for x in (reward, left))
     # Before the first update neither the unit of reward nor the model means anything.
     evidence = state.evidence.with_episodes(

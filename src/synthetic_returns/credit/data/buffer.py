@@ -166,8 +166,7 @@ class EpisodeBuffer:
             held = held[np.clip(start, 0, len(held) - width) :][:width]
         slots = rng.choice(held, size)
         length = self.length[slots]
-        # Most of the time goes into updates: here padding would cost more than compiling.
-        longest = padded_length(int(length.max()), self.max_steps, base=2)
+        longest = padded_length(int(length.max()), self.max_steps)
         fields = {
             name: np.swapaxes(array[slots, : longest + (name == "observation")], 0, 1)
             for name, array in self.arrays.items()
@@ -205,15 +204,9 @@ def longer(array: np.ndarray, steps: int) -> np.ndarray:
     return grown
 
 
-def padded_length(length: int, max_steps: int, *, base: int = 4) -> int:
-    """One of few lengths, each of which is compiled for.
-
-    Args:
-      length: of the longest episode.
-      max_steps: which no episode exceeds.
-      base: of the powers that it is rounded up to.
-    """
-    return bucket(max(length, SHORTEST), max_steps, base=base)
+def padded_length(length: int, max_steps: int) -> int:
+    """One of few lengths, each of which is compiled for."""
+    return bucket(max(length, SHORTEST), max_steps)
 
 
 def padded(episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = ()) -> EpisodeBatch:

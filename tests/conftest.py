@@ -66,6 +66,22 @@ def _compile_quickly() -> None:
         mlir.make_ir_context = lambda: contexts(threading.get_ident())
 
 
+# Each takes half a minute, most of them in processes of their own. Started last, one of them would
+# keep a worker busy for long after the others have finished.
+LONGEST = (
+    "test_reproduce_trains_records_and_reuses",
+    "test_four_devices_give_the_numbers_of_one",
+    "test_a_run_survives_being_killed_and_stopped",
+    "test_train_view_and_wrap_elsewhere",
+    "test_chain",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests come first; what is left of a worker's share, others may steal."""
+    items.sort(key=lambda item: getattr(item, "originalname", item.name) not in LONGEST)
+
+
 MAPPINGS = 25_000  # Linux allows a process 65,530; these are programs of about two gigabytes
 
 

@@ -15,29 +15,26 @@ os.sched_getaffinity = lambda _: {0, 1, 2, 3}  # devices do not need a core each
 from synthetic_returns.commands.train import configuration
 from synthetic_returns.engines.engine import make_engine
 
-devices, cases = sys.argv[1], json.loads(sys.argv[2])
-for credit, kind in cases:
-    config = configuration([
-        *("chain", "--preset", "paper", "--credit", credit, "--engine", kind),
-        *("--engine.devices", devices, "--engine.num-envs", "8", "--agent.lstm-size", "16"),
-        *(("--engine.actors", "0") if kind == "local" else ()),
-    ])
-    engine = make_engine(config, [0])
-    for _ in range(4):
-        engine.step()
-    print(json.dumps(engine.report()[0]))
+for credit, kind in json.loads(sys.argv[1]):
+    for devices in ("4", "1"):  # cores become devices before the first computation
+        config = configuration([
+            *("chain", "--preset", "paper", "--credit", credit, "--engine", kind),
+            *("--engine.devices", devices, "--engine.num-envs", "8", "--agent.lstm-size", "16"),
+            *(("--engine.actors", "0") if kind == "local" else ()),
+        ])
+        engine = make_engine(config, [0])
+        for _ in range(4):
+            engine.step()
+        print(json.dumps(engine.report()[0]))
 """
 
 
-def reports(devices):
-    command = [sys.executable, "-c", PROGRAM, str(devices), json.dumps(CASES)]
+def test_four_devices_give_the_numbers_of_one():
+    command = [sys.executable, "-c", PROGRAM, json.dumps(CASES)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert process.returncode == 0, process.stderr
-    return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
-
-
-def test_four_devices_give_the_numbers_of_one():
-    for case, one, four in zip(CASES, reports(1), reports(4), strict=True):
+    reports = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+    for case, four, one in zip(CASES, reports[::2], reports[1::2], strict=True):
         assert one.keys() == four.keys()
         for name in ("episode_return", "episode_steps", "trigger", "loss/policy", "loss/value",
                      "loss/credit", "policy/entropy", "policy/ratio_max", "grad_norm"):  # fmt: skip

@@ -37,11 +37,106 @@ from synthetic_returns.utils.settings import setting_names
         ("--credit paper --view.stride 2", "'paper'; it belongs to 'advance' and 'episodic' .*"),
         ("--optimizer.decay 0.9", "the optimiser 'adam'; it belongs to 'rmsprop'"),
         ("--optimizer rmsprop --optimizer.b1 0.9", "'rmsprop'; it belongs to 'adam'"),
+        ("--credit hca --reward.alpha 2", "method 'hca'; it belongs to 'advance' .* 'oracle'"),
+        ("--credit cocoa --reward.beta 0", "method 'cocoa'; it belongs to 'paper' .*"),
+        ("--credit sa-alone --reward.last-reward=0", "'sa-alone'; it belongs to 'paper' .*"),
+        ("--no-sr --novelty.weight 1 --reward.alpha 2", "method 'none'; it belongs to .*"),
+        ("--agent r2d2 --no-sr --agent.replay.relabel 1", "method 'none'; it belongs to .*"),
+        (
+            "--optimizer.no-anneal --agent.entropy-decay 0 --schedule-steps 9",
+            "optimizer.anneal False and no entropy cost that decays",
+        ),
+        ("--agent r2d2 --optimizer.no-anneal --schedule_steps=9", "optimizer.anneal False .*"),
+        (
+            "--engine local --engine.actors 0 --engine.queue-size 5",
+            "engine.actors 0, which acts and learns in turns",
+        ),
+        ("--novelty.most 2", "novelty.weight 0, which switches novelty off"),
+        ("--novelty.weight 0 --novelty.encoder.sizes 8", "novelty.weight 0, .*"),
+        ("--agent.replay.no-save", "agent.replay.share 0, which switches the replay off"),
+        (
+            "--agent r2d2 --agent.bandit.window 9",
+            "agent.bandit.arms 0, which switches the bandit off",
+        ),
     ],
 )
 def test_a_flag_without_a_meaning_is_refused(flags, words):
     with pytest.raises(ValueError, match=f"has no meaning with .*{words}: leave it out, or use --"):
         configuration(["chain", *flags.split()])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            "key-to-door --agent.torso.kernel 3",
+            "agent.torso.channels empty, which is no layer to convolve with: leave it out, or use "
+            "--agent.torso.channels",
+        ),
+        ("key-to-door --agent.torso.stride 2", "agent.torso.channels empty, .*"),
+        ("key-to-door --credit.encoder.kernel 3", "credit.encoder.channels empty, .*"),
+        (
+            "key-to-door --novelty.weight 1 --novelty.encoder.kernel 3",
+            "novelty.encoder.channels empty, .*",
+        ),
+        (
+            "pong --agent.torso.kernel 3",
+            r"agent.torso.patches \(8, 2\), which cut up the input of every layer: leave it out",
+        ),
+        (
+            "chain --preset paper --agent.torso.kernel 3",
+            r"observations of shape \(.*\), which are no images: leave it out",
+        ),
+        ("chain --credit.encoder.channels 8", r"observations of shape \(.*\), .*: leave it out"),
+        (
+            "gym:CartPole-v1 --engine cluster --engine.no-stagger",
+            "the task gym:CartPole-v1, which is not written in JAX: leave it out",
+        ),
+    ],
+)
+def test_a_flag_that_means_nothing_on_the_task_is_refused(arguments, words):
+    with pytest.raises(ValueError, match=f"has no meaning with {words}"):
+        configuration(arguments.split())
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--no-sr --novelty.weight .1 --view.stride 2",  # novelty is asked about what is seen
+        "--credit oracle --novelty.weight .1 --view.stride 2",
+        "--no-sr --novelty.weight .1 --reward.beta 0.5 --reward.last-reward 0",
+        "--novelty.weight .1 --novelty.most 2",
+        "--novelty.weight 0",
+        "--credit hca --reward.scale 2",
+        "--optimizer.no-anneal --schedule-steps 9",  # the entropy cost decays
+        "--agent.entropy-decay 0 --schedule-steps 9",  # the learning rate anneals
+        "--engine local --engine.actors 2 --engine.queue-size 5",
+        "--engine cluster --engine.no-stagger",
+        "--agent.replay.share .5 --agent.replay.no-save",
+        "--agent.replay.share 0",
+        "--agent r2d2 --agent.replay.no-save --agent.replay.relabel 1",
+        "--agent r2d2 --agent.bandit.arms 4 --agent.bandit.window 9",
+    ],
+)
+def test_a_flag_with_a_meaning_is_taken(flags):
+    configuration(["chain", *flags.split()])
+
+
+def test_kernels_are_for_layers_that_are_not_cut_into_patches():
+    flags = "--agent.torso.channels 8 8 --agent.torso.patches 2 --agent.torso.kernel 1"
+    torso = configuration(["key-to-door", *flags.split()]).agent.torso
+    assert torso.windows == ((2, 2), (1, 1))
+
+
+@pytest.mark.parametrize("method", ["hca", "sa-alone", "none", "advance"])
+@pytest.mark.parametrize("task", ["skiing", "catch-delayed"])
+def test_what_a_preset_leaves_out_of_the_reward_is_paid_unless_a_method_pays_it(task, method):
+    """With novelty and no credit, an agent would else never hear of it."""
+    name = "fast" if task == "skiing" else "episodic"
+    own = preset(task, name).reward
+    reward = configuration([task, "--preset", name, "--credit", method]).reward
+    assert (own.beta, own.last_reward) != (1, 1)
+    assert (reward.beta, reward.last_reward) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 import tyro
 
 from synthetic_returns.cli import main
+from synthetic_returns.commands.train import configuration
 from synthetic_returns.credit import registry
 from tests.small import small_config
 
@@ -99,6 +100,8 @@ def test_commands_are_understood(words, monkeypatch, capsys):
         assert found[1] in project["optional-dependencies"]
     else:
         assert program == "synthetic-returns"
+        if arguments[0] == "train" and "--resume" not in arguments and "--help" not in arguments:
+            configuration(arguments[1:])  # every flag has a meaning beside the others
         understand = tyro.cli
 
         def parse_and_stop(*positional, **keywords):

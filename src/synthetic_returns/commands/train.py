@@ -9,7 +9,8 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import tyro
 
-from synthetic_returns.commands.choices import CHOICE_FLAGS, check_flags, choose, spell_out
+from synthetic_returns.commands.choices import CHOICE_FLAGS, choose, spell_out
+from synthetic_returns.commands.meanings import check_homes, check_meanings
 from synthetic_returns.config import Config
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, find_task
@@ -132,7 +133,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
     else:
         base = preset(task, name or "fast")
     base = choose(base, rest)
-    check_flags(base, rest)
+    check_homes(base, rest)
     presets = "|".join(presets_of(find_task(base.task_name)))
     parsed: Arguments = tyro.cli(
         Arguments[type(base.task)],
@@ -149,6 +150,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
         description=f"Trains an agent: {find_task(base.task_name).description}.",
         config=(tyro.conf.AvoidSubcommands, tyro.conf.HelptextFromCommentsOff),
     )
+    check_meanings(parsed.config, rest)
     check_positive("seeds", parsed.seeds)
     return parsed, parsed.config
 

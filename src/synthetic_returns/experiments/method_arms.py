@@ -1,6 +1,7 @@
 """Credit methods as arms: the same agent with each of them, and a colour for each."""
 
-from synthetic_returns.credit.registry import method_names
+from synthetic_returns.credit.method import Gives
+from synthetic_returns.credit.registry import find_method, method_names
 from synthetic_returns.experiments.experiment import Arm
 
 __all__ = ["ADVANCE", "ORACLE", "arm_number", "method_arm"]
@@ -31,7 +32,9 @@ def method_arm(method: str, *, preset: str = "fast", tuned: bool = False) -> Arm
       preset: whose agent it is.
       tuned: whether the preset was made for this method, and says how it is set and paid.
     """
-    whole = () if tuned or method == "none" else WHOLE_REWARD
+    # Only credit that is a reward is mixed with rewards; beside any other they are whole anyway.
+    mixed = find_method(method).gives is Gives.REWARD
+    whole = WHOLE_REWARD if mixed and not tuned else ()
     colour = COLOURS[arm_number(method) % len(COLOURS)]
     return Arm(method, method, colour, ("--credit", method, *whole), preset)
 

@@ -485,3 +485,14 @@ def test_thinned_episodes_pay_the_same_in_all():
     paid = np.asarray(credit.reward)[:, 0]
     np.testing.assert_allclose(paid[:-1], 1, atol=1e-5)
     assert paid.sum() == pytest.approx(0, abs=1e-5)
+
+
+def test_an_error_of_the_baseline_counts_the_same_in_episodes_of_any_length():
+    """A mean over steps would have it count less and less as episodes grow longer."""
+    errors = []
+    for length in (10, 100):
+        valid = np.arange(128)[:, None] < np.array([[length, 2 * length // 3]])
+        last = valid & ~np.roll(valid, -1, axis=0)
+        r, b = np.where(last, 3.0, 0), np.where(valid, 0, 7.0)
+        errors.append(float(advance._episode_error(*map(jnp.float32, (r, b)), jnp.asarray(valid))))
+    assert errors == [9.0, 9.0]

@@ -5,6 +5,7 @@ import pytest
 
 from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded, padded_length
 from synthetic_returns.credit.data.episode import Episode
+from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.buckets import bucket
 
@@ -123,6 +124,30 @@ def test_episodes_of_about_the_same_age_are_drawn_together():
     assert max(np.ptp(numbers) for numbers in drawn) < 16
     counts = np.histogram(np.concatenate(drawn), bins=20)[0]
     np.testing.assert_allclose(counts, 160, rtol=0.4)  # every age as often as any other
+
+
+def test_states_of_long_episodes_are_drawn_as_often_as_those_of_short_ones():
+    rng = np.random.default_rng(0)
+    buffer = make_buffer(400, 9)
+    for number in range(1, 401):
+        buffer.add(numbered(number, 9 if number > 300 else 1), rng)
+    drawn = np.concatenate([buffer.draw(4, rng, same_age=True)["length"] for _ in range(800)])
+    assert np.mean(drawn == 9) == pytest.approx(900 / 1200, abs=0.05)
+
+
+def test_batches_of_long_episodes_hold_fewer_of_them():
+    rng = np.random.default_rng(0)
+    replay = Replay(batch_size=16, batch_states=640, updates_per_episode=0.5)
+    for length, episodes in ((20, 16), (64, 10), (100, 6), (200, 4)):
+        buffer = make_buffer(4, 200)
+        for number in range(4):
+            buffer.add(numbered(number, length), rng)
+        drawn = buffer.draw(replay.batch_size, rng, fewer=replay.batch_of)
+        steps, number = drawn["reward"].shape
+        assert len(drawn["length"]) == number == replay.batch_of(steps)
+        assert replay.batch_of(length) == episodes
+        # And the more often they are trained on, so that a new state costs the same.
+        assert replay.updates_for(length) * episodes == pytest.approx(8)
 
 
 @pytest.mark.parametrize(("slots", "number"), [(8, 3), (8, 30), (4, 30), (12, 30)])

@@ -137,7 +137,9 @@ class EpisodeLearner:
         rng = rng or np.random.default_rng([self.seed, int(self.buffer.seen), self.updates])
         replay = self._replay
         for _ in range(updates):
-            batch = self.buffer.draw(replay.batch_size, rng, same_age=replay.same_age)
+            batch = self.buffer.draw(
+                replay.batch_size, rng, same_age=replay.same_age, fewer=replay.batch_of
+            )
             draw = np.array([self.seed, self.updates], np.uint32)
             self._arrays, self._metrics = self._functions.learn(self._arrays, batch, draw)
             if self._beside is not None:  # so that credit waits for one update at most
@@ -215,7 +217,7 @@ class EpisodeLearner:
         for episode in episodes:
             self.buffer.add(episode, rng)
         if len(self.buffer) >= min(replay.warmup, self.buffer.slots):
-            self.updates_owed += replay.updates_per_episode * len(episodes)
+            self.updates_owed += sum(replay.updates_for(len(episode)) for episode in episodes)
         updates = int(self.updates_owed)
         self.updates_owed -= updates
         self.train(updates, rng)

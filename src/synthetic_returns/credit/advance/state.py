@@ -176,7 +176,7 @@ def train(
         prediction = model(episodes.observation, episodes.action, times(episodes), points)
 
         # The baseline b predicts the reward of a step from its state and action.
-        b_loss = masked_mean(jnp.square(r - prediction.b), valid)
+        b_loss = _episode_error(r, prediction.b, valid)
         b = jnp.where(valid, jax.lax.stop_gradient(prediction.b), 0)
 
         # Its residual is due to the past: at every point of an episode, the sum of c over the
@@ -299,6 +299,17 @@ def _optimizer(learning_rate: float, without: tuple[Part, ...]) -> optax.Gradien
         optax.identity() if "clipping" in without else clip_unusual(UNUSUAL),
         steady_adam(learning_rate, weight_decay=0.0 if "decay" in without else WEIGHT_DECAY),
     )
+
+
+def _episode_error(
+    r: Float[Array, "time batch"], b: Float[Array, "time batch"], valid: Bool[Array, "time batch"]
+) -> Float[Array, ""]:
+    """The squared errors of an episode, added up; the mean over the episodes.
+
+    A mean over steps would fall as episodes grow longer, and with it the steps of an optimizer that
+    divides by the largest gradients so far: where failing ends an episode, b would stop learning.
+    """
+    return jnp.mean(jnp.sum(jnp.where(valid, jnp.square(r - b), 0), axis=0))
 
 
 def _sum_before(

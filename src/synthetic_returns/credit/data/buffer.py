@@ -1,7 +1,7 @@
 """Finished episodes, kept in a bounded buffer and drawn from it in batches."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -144,7 +144,12 @@ class EpisodeBuffer:
         return EpisodeBatch(**jax.tree.map(jnp.asarray, fields))
 
     def draw(
-        self, size: int, rng: np.random.Generator, *, same_age: bool = False
+        self,
+        size: int,
+        rng: np.random.Generator,
+        *,
+        same_age: bool = False,
+        fewer: Callable[[int], int] | None = None,
     ) -> dict[str, np.ndarray]:
         """Draws episodes, padded to the longest of them, rounded up to one of few lengths.
 
@@ -156,17 +161,23 @@ class EpisodeBuffer:
           rng: draws them.
           same_age: take episodes that were added at about the same time, which one policy, or
             nearly one, has played.
+          fewer: how many of them to keep if they are padded to so many steps; by default, all.
         """
         held = np.flatnonzero(self.length)
         if same_age:
             held = held[np.argsort(self.number[held])]
             width = min(PEERS * size, len(held))
-            # The oldest and the newest would be drawn too rarely if all of a window had to exist.
-            start = rng.integers(-width // 2, len(held) - width // 2)
+            # Every state as often as any other: where a better policy plays longer episodes, most
+            # of what it sees is in the few newest. All of a window need not exist, else the oldest
+            # and the newest would be drawn too rarely.
+            length = self.length[held]
+            start = rng.choice(len(held), p=length / length.sum()) - width // 2
             held = held[np.clip(start, 0, len(held) - width) :][:width]
         slots = rng.choice(held, size)
         length = self.length[slots]
         longest = padded_length(int(length.max()), self.max_steps)
+        if fewer is not None:
+            slots, length = slots[: fewer(longest)], length[: fewer(longest)]
         fields = {
             name: np.swapaxes(array[slots, : longest + (name == "observation")], 0, 1)
             for name, array in self.arrays.items()

@@ -6,6 +6,8 @@ from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["Replay"]
 
+FEWEST = 4  # episodes in a batch; fewer would hardly tell what differs between them
+
 
 @dataclasses.dataclass(frozen=True)
 class Replay:
@@ -17,6 +19,9 @@ class Replay:
     """Episodes in one update."""
     updates_per_episode: float = 0.6
     """Updates for each finished episode."""
+    batch_states: int | None = None
+    """States in one update, at most. Longer episodes come in smaller batches and earn more updates,
+    so that a new state costs the same in episodes of any length."""
     warmup: int = 1
     """Episodes to gather before the first update."""
     save: bool = True
@@ -34,7 +39,19 @@ class Replay:
             raise ValueError(
                 f"slots is {self.slots}; keep at least 2 episodes, one of the newest and one older."
             )
+        if self.batch_states is not None:
+            check_positive("batch_states", self.batch_states)
         if not self.updates_per_episode >= 0:
             raise ValueError(
                 f"updates_per_episode is {self.updates_per_episode}; it must be 0 or more."
             )
+
+    def batch_of(self, steps: int) -> int:
+        """How many episodes of ``steps`` steps are in one update."""
+        if self.batch_states is None:
+            return self.batch_size
+        return min(self.batch_size, max(FEWEST, self.batch_states // steps))
+
+    def updates_for(self, steps: int) -> float:
+        """Updates for a finished episode of ``steps`` steps."""
+        return self.updates_per_episode * self.batch_size / self.batch_of(steps)

@@ -67,6 +67,26 @@ def test_the_credit_carries_no_gradient_and_the_cost_scales_the_loss():
     assert double.loss == pytest.approx(2 * float(learn(method, model, memory, states).loss))
 
 
+@pytest.mark.parametrize("two_stage", [False, True])
+def test_the_unit_of_reward_is_that_of_c_and_b(two_stage):
+    """Nothing is standardised: in another unit, c and b have to be learned in that unit.
+
+    If they are, all else is the same. A power of two makes that exact.
+    """
+    method = Paper(sizes=(4, 4), two_stage=two_stage)
+    model = method.init(FEATURES, HIDDEN, jax.random.key(0))
+    memory = method.start(2, FEATURES, 4)
+    outputs = [model.c.layers[-1], model.b.layers[-1]]
+    scaled = eqx.tree_at(
+        lambda m: [m.c.layers[-1], m.b.layers[-1]], model, jax.tree.map(lambda x: 4 * x, outputs)
+    )
+    one = learn(method, model, memory, make_states(8, 2))
+    four = learn(method, scaled, memory, make_states(8, 2, scale=4.0))
+    np.testing.assert_array_equal(four.reward, 4 * one.reward)
+    assert float(four.loss) == 16 * float(one.loss)
+    assert float(four.metrics["gate_mean"]) == float(one.metrics["gate_mean"])
+
+
 @pytest.mark.parametrize("clock", [True, False])
 def test_g_and_b_may_see_the_core_of_any_agent(clock):
     """Also of one that has a clock and no LSTM: what they see is features and the time."""

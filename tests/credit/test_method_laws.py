@@ -21,6 +21,7 @@ from synthetic_returns.types import StepType, TimeStep
 from tests.credit.known_advantages import WORTH, advantages_of, make_decisions
 from tests.credit.known_contributions import KINDS, LENGTH, SMALL, TRUE, episode_of, make_episodes
 from tests.credit.methods import CONSERVING, REPLAY, Linear, Novelty, Taken, Uniform
+from tests.credit.test_auxiliary_laws import AUXILIARY
 from tests.credit.test_recorder import LONGEST, make_stream, segments
 from tests.trees import arrays
 
@@ -40,8 +41,8 @@ def quick(name: str, **settings: Any) -> CreditMethod:
     )
 
 
-OURS = [find_method(name) for name in method_names()]
-LEARNED = [kind for kind in OURS if issubclass(kind, CreditMethod)]
+OURS = {name: find_method(name) for name in method_names()}
+LEARNED = [kind for kind in OURS.values() if issubclass(kind, CreditMethod)]
 PAYING = [kind for kind in LEARNED if kind.gives is Gives.REWARD]
 ADVISING = [kind for kind in LEARNED if kind.gives is Gives.ADVANTAGE]
 # Small enough for a test; a method that is not listed is taken as it comes.
@@ -82,6 +83,8 @@ EACH = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name
 EACH_PAYING = pytest.mark.parametrize("kind", PAYING, ids=lambda kind: kind.name)
 EACH_ADVISING = pytest.mark.parametrize("kind", ADVISING, ids=lambda kind: kind.name)
 
+# Methods that learn nothing: the laws here and in test_auxiliary_laws.py are about learning.
+UNTAUGHT = {"none", "oracle"}
 BATCHES = 40  # of 16 episodes, until a method that pays has learned what it can
 ROWS = [[6, 3, 5, 4, 6, 2, 6], [2, 5, 6, 6, 1, 4, 5], [5, 5, 4, 6, 3, 6, 6]]
 
@@ -128,6 +131,12 @@ def credit_of(
             assert len(given) == 1
             parts.append(np.asarray(given[0]))
     return np.concatenate(parts)
+
+
+def test_every_registered_method_has_its_laws():
+    taught = {method.name for method in (*PAYING, *ADVISING, *AUXILIARY)}
+    assert not taught & UNTAUGHT
+    assert taught | UNTAUGHT == set(OURS)
 
 
 @EACH

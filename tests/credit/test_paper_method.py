@@ -56,6 +56,20 @@ def test_cutting_an_unroll_changes_no_credit_and_no_memory(current):
     np.testing.assert_allclose(seen.states, whole.memory.states, rtol=1e-6)
 
 
+def test_nothing_is_learned_from_an_episode_before_its_start_was_seen():
+    """Training may begin in the middle of episodes, whose sums over past states are cut."""
+    method, states = Paper(sizes=(4, 4)), part_of(make_states(12, 2), 1, 5)
+    assert not np.any(states.first[:-1, 0])
+    assert np.any(states.first[:-1, 1])
+    memory = method.start(2, FEATURES, 4)
+    assert not np.any(memory.whole)
+    model = method.init(FEATURES, HIDDEN, jax.random.key(0))
+    outcome = learn(method, model, memory, states)
+    np.testing.assert_array_equal(outcome.memory.whole, [False, True])
+    rewarded = eqx.tree_at(lambda s: s.reward, states, states.reward.at[:, 0].add(100.0))
+    assert float(learn(method, model, memory, rewarded).loss) == float(outcome.loss) > 0
+
+
 def test_the_credit_carries_no_gradient_and_the_cost_scales_the_loss():
     states = make_states(8, 2)
     method = Paper(sizes=(4, 4))
@@ -65,6 +79,26 @@ def test_the_credit_carries_no_gradient_and_the_cost_scales_the_loss():
     assert not any(np.any(x) for x in jax.tree.leaves(grads))
     double = learn(Paper(sizes=(4, 4), cost=2.0), model, memory, states)
     assert double.loss == pytest.approx(2 * float(learn(method, model, memory, states).loss))
+
+
+@pytest.mark.parametrize("two_stage", [False, True])
+def test_the_unit_of_reward_is_that_of_c_and_b(two_stage):
+    """Nothing is standardised: in another unit, c and b have to be learned in that unit.
+
+    If they are, all else is the same. A power of two makes that exact.
+    """
+    method = Paper(sizes=(4, 4), two_stage=two_stage)
+    model = method.init(FEATURES, HIDDEN, jax.random.key(0))
+    memory = method.start(2, FEATURES, 4)
+    outputs = [model.c.layers[-1], model.b.layers[-1]]
+    scaled = eqx.tree_at(
+        lambda m: [m.c.layers[-1], m.b.layers[-1]], model, jax.tree.map(lambda x: 4 * x, outputs)
+    )
+    one = learn(method, model, memory, make_states(8, 2))
+    four = learn(method, scaled, memory, make_states(8, 2, scale=4.0))
+    np.testing.assert_array_equal(four.reward, 4 * one.reward)
+    assert float(four.loss) == 16 * float(one.loss)
+    assert float(four.metrics["gate_mean"]) == float(one.metrics["gate_mean"])
 
 
 @pytest.mark.parametrize("clock", [True, False])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synthetic_returns.utils.statistics import align_curves, bootstrap_interval, known_points
+from synthetic_returns.utils.statistics import align_curves, known_points, mean_interval
 
 NAN = np.nan
 
@@ -11,18 +11,18 @@ NAN = np.nan
 def test_the_interval_is_that_of_a_mean():
     """About 1.96 standard errors to both sides; nothing for constant values; repeatable."""
     values = np.random.default_rng(1).normal(5, 2, 400)
-    low, high = bootstrap_interval(values)
+    low, high = mean_interval(values)
     error = 1.96 * values.std() / np.sqrt(400)
     assert (low, high) == pytest.approx((values.mean() - error, values.mean() + error), rel=0.01)
-    assert bootstrap_interval(values) == (low, high)
-    assert bootstrap_interval(np.full(7, 3.0)) == (3, 3)
+    assert mean_interval(values) == (low, high)
+    assert mean_interval(np.full(7, 3.0)) == (3, 3)
 
 
 def test_a_whole_curve_has_the_intervals_of_its_points():
     seeds = np.random.default_rng(2).normal(size=(6, 3))
-    low, high = bootstrap_interval(seeds, samples=500)
+    low, high = mean_interval(seeds, samples=500)
     for point in range(3):
-        one = bootstrap_interval(seeds[:, point], samples=500)
+        one = mean_interval(seeds[:, point], samples=500)
         np.testing.assert_allclose((low[point], high[point]), one)
 
 

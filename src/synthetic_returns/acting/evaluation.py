@@ -17,7 +17,7 @@ from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import Key, TimeStep, Trajectory
 from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.utils.sharing import shared
-from synthetic_returns.utils.statistics import bootstrap_interval
+from synthetic_returns.utils.statistics import mean_interval
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -38,7 +38,7 @@ class Evaluation:
     def summary(self) -> dict[str, float | int]:
         """The mean return with a 95 % bootstrap interval, success, and the mean of every event."""
         returns = self.totals["episode_return"]
-        low, high = bootstrap_interval(returns)
+        low, high = mean_interval(returns)
         means = {name: float(np.mean(total)) for name, total in self.totals.items()}
         return {
             "episodes": self.episodes,

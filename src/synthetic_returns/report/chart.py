@@ -9,8 +9,8 @@ import numpy as np
 from synthetic_returns.utils.statistics import (
     Curve,
     align_curves,
-    bootstrap_interval,
     known_points,
+    mean_interval,
 )
 from synthetic_returns.viewer.markup import Markup, tag
 
@@ -56,7 +56,7 @@ class Bundle:
         From where all seeds have a value to where the first one ends.
         """
         grid, values = align_curves(self.curves, POINTS)
-        low, high = bootstrap_interval(values, samples=RESAMPLES)
+        low, high = mean_interval(values, samples=RESAMPLES)
         return grid, values.mean(axis=0), low, high
 
 

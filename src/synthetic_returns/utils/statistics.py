@@ -4,17 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["Curve", "align_curves", "bootstrap_interval", "known_points"]
+from synthetic_returns.utils.scores import SAMPLES, stratified_interval
+
+__all__ = ["Curve", "align_curves", "known_points", "mean_interval"]
 
 Curve = tuple[np.ndarray, np.ndarray]  # steps, and the values there
 
 
-def bootstrap_interval(values: np.ndarray, *, samples: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """The 95 % interval of the mean over the first axis, by resampling with a fixed seed."""
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(values), size=(samples, len(values)))
-    low, high = np.quantile(values[drawn].mean(axis=1), [0.025, 0.975], axis=0)
-    return np.asarray(low), np.asarray(high)  # also where they are single numbers
+def mean_interval(values: np.ndarray, *, samples: int = SAMPLES) -> tuple[np.ndarray, np.ndarray]:
+    """The 95 % bootstrap interval of the mean over the first axis; the seed is fixed."""
+    return stratified_interval(lambda drawn: drawn[0].mean(axis=1), [values], samples=samples)
 
 
 def known_points(curves: Sequence[Curve]) -> list[Curve]:

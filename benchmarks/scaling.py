@@ -13,7 +13,6 @@ would be with the episodic memory. That is arithmetic; nothing is run.
 
 import argparse
 import dataclasses
-import os
 import time
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.engines.shapes import expected_trajectory
 from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
 from synthetic_returns.presets import preset
+from synthetic_returns.utils.cores import pin, usable_cores
 from synthetic_returns.utils.tables import write_csv
 
 RESULTS = Path("benchmarks/results")
@@ -54,7 +54,7 @@ def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> Clu
     Episodes have to end while it is timed: the learner learns more from those. What it costs comes
     in bursts, so means are taken and not medians.
     """
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    pin(0, usable_cores()[0])
     settings = engine_of(config)
     envs, streams = settings.envs_per_actor, settings.unrolls_per_update
     learner = UnrollLearner(config, 0, streams=streams, num_envs=envs)
@@ -147,14 +147,14 @@ def main() -> None:
         write_bytes(options.out / "cluster-bytes.csv")
         return
 
-    affinity = os.sched_getaffinity(0)
-    cores = len(affinity)
+    ours = usable_cores()
+    cores = len(ours)
     config = preset(options.task, options.preset)
     envs, length = config.engine.num_envs, config.engine.unroll_length
     engine = ClusterSettings(num_envs=envs, unroll_length=length, actor_envs=envs)
     config = config.changed(engine=engine)
     costs = measure_costs(config)
-    os.sched_setaffinity(0, affinity)
+    pin(0, *ours)
     rows = []
     for actors in options.actors:
         found = measure(config.changed({"engine.actors": actors}), options.seconds)

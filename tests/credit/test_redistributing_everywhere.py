@@ -89,5 +89,7 @@ def test_it_is_chosen_on_the_command_line(method):
 
 def test_an_episode_that_is_too_long_for_the_lstm_is_refused_in_a_wrapper():
     envs = gymnasium.make_vec("synthetic_returns/Chain-v0", num_envs=3)
-    with pytest.raises(ValueError, match=r"up to 5000 steps .* raise its setting longest"):
+    with pytest.raises(
+        ValueError, match=r"up to 5000 steps .* raise its setting max_episode_steps"
+    ):
         SyntheticReturnsVectorWrapper(envs, method="rudder", max_episode_steps=5000)

@@ -195,8 +195,10 @@ def test_episodes_in_one_stream_are_read_apart():
 
 
 def test_episodes_that_an_lstm_cannot_be_trained_on_are_refused():
-    with pytest.raises(ValueError, match=r"up to 7 steps .* at most 5: raise its setting longest"):
-        dataclasses.replace(METHOD, longest=5).init(SPEC, jax.random.key(0))
+    with pytest.raises(
+        ValueError, match=r"up to 7 steps .* at most 5: raise its setting max_episode_steps"
+    ):
+        dataclasses.replace(METHOD, max_episode_steps=5).init(SPEC, jax.random.key(0))
     with pytest.raises(ValueError, match=r"one state in 3 .*: set the stride to 1"):
         METHOD.init(dataclasses.replace(SPEC, stride=3), jax.random.key(0))
 
@@ -208,7 +210,7 @@ def test_episodes_that_an_lstm_cannot_be_trained_on_are_refused():
         ({"auxiliary_cost": -1.0}, "auxiliary_cost is -1.0; it must be 0 or more"),
         ({"auxiliary_steps": 0}, "auxiliary_steps is 0"),
         ({"learning_rate": -1.0}, "learning_rate is -1.0"),
-        ({"longest": 0}, "longest is 0"),
+        ({"max_episode_steps": 0}, "max_episode_steps is 0"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

@@ -16,7 +16,7 @@ def usable_cores() -> list[int]:
     return list(range(count or 1))
 
 
-def pin(pid: int, core: int) -> None:
-    """Keeps a process on one core; where that is not possible, the system goes on choosing."""
+def pin(pid: int, *cores: int) -> None:
+    """Keeps a process on some cores; where that is not possible, the system goes on choosing."""
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(pid, {core})
+        os.sched_setaffinity(pid, cores)

@@ -64,24 +64,25 @@ class Rudder(CreditMethod):
     """Number of next rewards in the third auxiliary loss."""
     gated: bool = True
     """Scale payments by how well the LSTM predicts new episodes; otherwise pay in full."""
-    longest: int = 2000
+    max_episode_steps: int = 2000
     """Refuse episodes longer than this: an update backpropagates through all steps."""
 
     def __post_init__(self) -> None:
         check_positive("lstm_size", self.lstm_size)
         check_positive("auxiliary_steps", self.auxiliary_steps)
-        check_positive("longest", self.longest)
+        check_positive("max_episode_steps", self.max_episode_steps)
         check_positive_number("learning_rate", self.learning_rate)
         if not self.auxiliary_cost >= 0:
             raise ValueError(f"auxiliary_cost is {self.auxiliary_cost}; it must be 0 or more.")
 
     def init(self, spec: EpisodeSpec, key: Key) -> RudderState:
         """Draws the parameters; refuses episodes that an LSTM cannot be trained on."""
-        if spec.max_steps > self.longest:
+        if spec.max_steps > self.max_episode_steps:
             raise ValueError(
                 f"episodes have up to {spec.max_steps} steps and the LSTM of 'rudder' is trained "
-                f"on at most {self.longest}: raise its setting longest (--credit.longest), if "
-                "memory and time allow it, or choose a method without a recurrence."
+                f"on at most {self.max_episode_steps}: raise its setting max_episode_steps "
+                "(--credit.max-episode-steps), if memory and time allow it, or choose a method "
+                "without a recurrence."
             )
         if spec.stride > 1:
             raise ValueError(

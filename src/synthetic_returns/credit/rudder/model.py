@@ -44,14 +44,14 @@ class ReturnModel(eqx.Module):
       write: from features and time to what is written.
       gate: from the memory to the input gates.
       read: from the memory to the predictions.
-      longest: steps that the clock tells apart.
+      max_steps: steps that the clock tells apart.
     """
 
     transitions: TransitionEncoder
     write: eqx.nn.Linear
     gate: eqx.nn.Linear
     read: eqx.nn.Linear
-    longest: int = eqx.field(static=True)
+    max_steps: int = eqx.field(static=True)
 
     def __init__(self, spec: EpisodeSpec, encoder: TorsoSettings, size: int, *, key: Key):
         """Draws the parameters.
@@ -64,8 +64,8 @@ class ReturnModel(eqx.Module):
         """
         encoder_key, write_key, gate_key, read_key = jax.random.split(key, 4)
         self.transitions = TransitionEncoder(spec, encoder, key=encoder_key)
-        self.longest = spec.max_steps
-        inputs = self.transitions.size + clock_size(self.longest)
+        self.max_steps = spec.max_steps
+        inputs = self.transitions.size + clock_size(self.max_steps)
         self.write = eqx.nn.Linear(inputs, size, key=write_key)
         gate = eqx.nn.Linear(size, size, key=gate_key)
         self.gate = eqx.tree_at(lambda layer: layer.bias, gate, jnp.full(size, CLOSED))
@@ -97,7 +97,7 @@ class ReturnModel(eqx.Module):
           The predictions before and after each transition, and the cells after the last.
         """
         x = self.transitions(observation, action, first)
-        x = jnp.concatenate([x, time_features(time, self.longest)], axis=-1)
+        x = jnp.concatenate([x, time_features(time, self.max_steps)], axis=-1)
         written = jnp.tanh(affine(self.write, x))
 
         def step(

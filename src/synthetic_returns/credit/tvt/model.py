@@ -47,7 +47,7 @@ class MemoryModel(eqx.Module):
       query: code and time to a key and a strength for each head.
       value: code, time and what was read, to the value.
       heads: reads at each step.
-      longest: steps that the clock tells apart.
+      max_steps: steps that the clock tells apart.
       kinds: for observations that are one of a few numbers, how many there are; else 0.
       changes: whether the frames of an observation are seen as differences.
     """
@@ -59,7 +59,7 @@ class MemoryModel(eqx.Module):
     query: eqx.nn.Linear
     value: Mlp
     heads: int = eqx.field(static=True)
-    longest: int = eqx.field(static=True)
+    max_steps: int = eqx.field(static=True)
     kinds: int = eqx.field(static=True)
     changes: bool = eqx.field(static=True)
 
@@ -78,12 +78,12 @@ class MemoryModel(eqx.Module):
         keys = jax.random.split(key, 5)
         self.encoder, size = make_encoder(spec, encoder, key=keys[0])
         self.actions = ActionFeatures(spec)
-        self.heads, self.longest = heads, spec.max_steps
+        self.heads, self.max_steps = heads, spec.max_steps
         self.kinds, self.changes = spec.kinds, spec.changes
         beside = self.actions.size + 1
         *sides, frames = spec.observation_shape or (1,)
         pixels = math.prod((*sides, frames - spec.changes)) if not spec.kinds else spec.kinds
-        clock = clock_size(self.longest)
+        clock = clock_size(self.max_steps)
         self.code = eqx.nn.Linear(size + beside, code, key=keys[1])
         self.decoder = eqx.nn.Linear(code, pixels + beside, key=keys[2])
         self.query = eqx.nn.Linear(code + clock, heads * (code + 1), key=keys[3])
@@ -126,7 +126,7 @@ class MemoryModel(eqx.Module):
           valid: which of them exist.
         """
         time, batch, size = code.shape
-        clock = time_features(jnp.arange(time, dtype=jnp.int32), self.longest)
+        clock = time_features(jnp.arange(time, dtype=jnp.int32), self.max_steps)
         clock = jnp.broadcast_to(clock[:, None], (time, batch, clock.shape[-1]))
         now = jnp.concatenate([code, clock], axis=-1)
         asked = jnp.reshape(affine(self.query, now), (time, batch, self.heads, size + 1))

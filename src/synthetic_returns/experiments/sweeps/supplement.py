@@ -1,5 +1,7 @@
 """The ranges of the paper's supplement, and our own for the other presets."""
 
+from synthetic_returns.envs.registry import ATARI_TASKS
+
 __all__ = ["default_ranges"]
 
 # "RL setup": the tuning ranges of all tasks but Skiing. Log-uniform, as its section on Skiing says.
@@ -33,6 +35,6 @@ FAST = (
 def default_ranges(task: str, preset: str) -> tuple[str, ...]:
     """What is swept unless the user says what."""
     if preset == "paper":
-        # The preset of Pong has the settings of Skiing, and so their ranges.
-        return PAPER_SKIING if task in ("skiing", "pong") else PAPER
+        # The paper has one setting for games: the preset of Pong has those of Skiing.
+        return PAPER_SKIING if task in ATARI_TASKS else PAPER
     return FAST

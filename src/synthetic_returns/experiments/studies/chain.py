@@ -34,7 +34,7 @@ PHASES = {"learning": ("while learning", "#f4a6a0"), "end": ("at the end", "#c03
 
 
 def draw(results: Results, out: Path) -> list[Path]:
-    """Learning curves, and c for each state right of the start."""
+    """Learning curves, and the credit of each state right of the start."""
     outcomes = results["chain"]
     figure = new_figure(2.9)
     curves, states = figure.subplots(1, 2)
@@ -51,22 +51,31 @@ def _draw_states(ax: Axes, runs: list[Outcome], record: Path) -> None:
     trigger = runs[0].config["task"]["trigger"]
     furthest = min(runs[0].config["task"]["free_moves"], runs[0].config["task"]["length"] // 2)
     states = np.arange(1, furthest + 1)
+    explanation = runs[0].scripted_traces()["end"].explanation
+    name = explanation.credit
+    assert name is not None
     rows = []
     for phase, (label, colour) in PHASES.items():
         traces = [run.scripted_traces()[phase] for run in runs]
-        c = np.stack([np.asarray(trace.explanation.paid)[states] for trace in traces])
+        credit = np.stack([np.asarray(trace.explanation.paid)[states] for trace in traces])
         rows += [
-            {"seed": run.seed, "phase": phase, "training_steps": trace.step, "state": state, "c": x}
-            for run, trace, values in zip(runs, traces, c, strict=True)
+            {
+                "seed": run.seed,
+                "phase": phase,
+                "training_steps": trace.step,
+                "state": state,
+                name: x,
+            }
+            for run, trace, values in zip(runs, traces, credit, strict=True)
             for state, x in zip(states, values, strict=True)
         ]
-        mean, std = c.mean(axis=0), c.std(axis=0)
+        mean, std = credit.mean(axis=0), credit.std(axis=0)
         ax.plot(states, mean, color=colour, marker="o", markersize=3, label=label)
         ax.fill_between(states, mean - std, mean + std, color=colour, alpha=0.25, linewidth=0)
     ax.axvline(trigger, color="#666666", linestyle="--", linewidth=1, label="trigger")
-    ax.set_title("Synthetic return of each state, mean ± std of seeds", fontsize=9)
+    ax.set_title("Credit of each state, mean ± std of seeds", fontsize=9)
     ax.set_xlabel("state, counted from the start to the right")
-    ax.set_ylabel("synthetic return c")
+    ax.set_ylabel(explanation.terms[name].label)
     ax.set_xticks(states)
     ax.legend(loc="upper left")
     write_csv(record, rows)

@@ -3,7 +3,9 @@
 import dataclasses
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
 from synthetic_returns.credit.data.episode import EpisodeBatch
@@ -71,36 +73,36 @@ class View:
             observation = observation[..., slice(*self.columns), :]
         return observation
 
-    def kept(self, steps: int) -> int:
-        """How many states are kept of this number."""
+    def kept(self, steps: Any) -> Any:
+        """How many states are kept of this number, or of each of these."""
         return -(-steps // self.stride)
+
+    def place(self, step: Any) -> tuple[Any, Any]:
+        """The kept state that stands for each step, and whether the step is the one that is kept.
+
+        This alone says how episodes are thinned, while they run and when they are whole.
+        """
+        return step // self.stride, step % self.stride == 0
 
     def thin(self, episodes: EpisodeBatch) -> EpisodeBatch:
         """Every n-th state of whole episodes, and the terminal one; rewards are summed between."""
-        time, length = self.kept(episodes.reward.shape[0]), episodes.length
-        states = jnp.arange(time + 1, dtype=jnp.int32)[:, None] * self.stride
-        states = jnp.minimum(states, length[None])
+        length, steps = episodes.length, np.arange(len(episodes.reward), dtype=np.int32)
+        index, is_kept = self.place(steps)
+        states = jnp.minimum(np.append(steps[is_kept], np.int32(len(steps)))[:, None], length[None])
         rows = jnp.arange(len(length), dtype=jnp.int32)[None]
 
         def at(x: Array | None, index: Int[Array, "time batch"]) -> Any:
             return None if x is None else x[jnp.minimum(index, len(x) - 1), rows]
 
         def summed(x: Array | None) -> Any:
-            if x is None:
-                return None
-            so_far = jnp.cumsum(x, axis=0)
-            so_far = jnp.concatenate([jnp.zeros_like(so_far[:1]), so_far])
-            return at(so_far, states[1:]) - at(so_far, states[:-1])
+            return None if x is None else jax.ops.segment_sum(x, index, self.kept(len(steps)))
 
-        discount = jnp.ones((time, len(length)))
-        for between in range(self.stride):
-            passed = states[:-1] + between
-            discount *= jnp.where(passed < states[1:], at(episodes.discount, passed), 1)
+        discount = jnp.where(episodes.valid, episodes.discount, 1)
         return EpisodeBatch(
             observation=at(episodes.observation, states),
             reward=summed(episodes.reward),
-            discount=discount,
-            length=-(-length // self.stride),
+            discount=jax.ops.segment_prod(discount, index, self.kept(len(steps))),
+            length=self.kept(length),
             action=at(episodes.action, states[:-1]),
             log_probs=at(episodes.log_probs, states[:-1]),
             value=at(episodes.value, states[:-1]),

@@ -130,8 +130,7 @@ class EpisodeRecorder:
             for name, x in (of_steps | of_states).items():
                 self._arrays[name][rows, length] = x
             return
-        index, between = np.divmod(length, self._view.stride)
-        kept = between == 0
+        index, kept = self._view.place(length)
         for name, x in of_states.items():
             self._arrays[name][rows[kept], index[kept]] = x[kept]
         so_far = self._arrays["reward"][rows, index]

@@ -54,7 +54,7 @@ class EpisodeCredit(eqx.Module):
         running = ~ended[:-1]
         told = timestep.contribution
         whole = EpisodeBatch(
-            observation=self.view.crop(timestep.observation),
+            observation=self.view.seen(timestep.observation),
             reward=jnp.where(running, timestep.reward[1:], 0),
             discount=jnp.where(running, timestep.discount[1:], 0),
             length=jnp.sum(running, axis=0, dtype=jnp.int32),
@@ -76,7 +76,7 @@ class EpisodeCredit(eqx.Module):
 
     def of_states(self, observation: Shaped[Array, "batch *shape"]) -> Float[Array, "batch"]:
         """The credit of single states; NaN if it depends on what came before."""
-        return self.method.of_states(self.state, self.view.crop(observation))
+        return self.method.of_states(self.state, self.view.seen(observation))
 
     def _spread(self, explanation: Explanation, whole: EpisodeBatch) -> Explanation:
         """The terms of thinned episodes on every state, and the credit as it is paid there."""

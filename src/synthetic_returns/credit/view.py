@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from synthetic_returns.credit.data.episode import EpisodeBatch
+from synthetic_returns.nn.networks import unit_scale
 from synthetic_returns.utils.checks import check_positive
 
-__all__ = ["View"]
+__all__ = ["View", "differences"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +24,8 @@ class View:
     columns: tuple[int, int] | None = None
     """Crop images to these columns: the first one, and the first one that is left out."""
     changes: bool = False
-    """Show each frame minus the frame before it, instead of the frames. Where nothing changes,
-    all states then look alike."""
+    """Show each frame minus the frame before it, instead of the frames; bytes count as shares of
+    255. Where nothing changes, all states then look alike."""
     stride: int = 1
     """Keep every n-th state of an episode and sum the rewards in between. For long episodes."""
     truncated_reward: float | None = None
@@ -42,36 +43,21 @@ class View:
 
     def shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of what is seen of an observation."""
-        parts = (self.rows, self.columns)
-        if self.changes and (len(shape) != 3 or shape[-1] < 2):
-            raise ValueError(
-                f"changes is True and an observation has shape {shape}; changes are between the "
-                "frames of an image of shape (height, width, frames): stack at least 2 frames, or "
-                "set changes to False."
-            )
-        if parts == (None, None):
-            return shape
-        if len(shape) != 3 or any(
-            part is not None and part[1] > size for part, size in zip(parts, shape[:2], strict=True)
-        ):
-            raise ValueError(
-                f"rows is {self.rows}, columns is {self.columns} and an observation has shape "
-                f"{shape}; they crop images of shape (height, width, channels) and must lie within "
-                "them: use None to see all."
-            )
-        height, width = (
-            size if part is None else part[1] - part[0]
-            for part, size in zip(parts, shape[:2], strict=True)
-        )
-        return (height, width, shape[2])
+        cropped = self._cropped(shape)
+        return (*cropped[:-1], cropped[-1] - 1) if self.changes else cropped
 
     def crop(self, observation: Any) -> Any:
-        """What is seen of observations, numpy's or JAX's, with any leading axes."""
+        """What is kept of observations, numpy's or JAX's, with any leading axes."""
         if self.rows is not None:
             observation = observation[..., slice(*self.rows), :, :]
         if self.columns is not None:
             observation = observation[..., slice(*self.columns), :]
         return observation
+
+    def seen(self, observation: Any) -> Any:
+        """What methods see of observations, numpy's or JAX's, with any leading axes."""
+        kept = self.crop(observation)
+        return differences(kept) if self.changes else kept
 
     def kept(self, steps: Any) -> Any:
         """How many states are kept of this number, or of each of these."""
@@ -108,3 +94,36 @@ class View:
             value=at(episodes.value, states[:-1]),
             contribution=summed(episodes.contribution),
         )
+
+    def _cropped(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        parts = (self.rows, self.columns)
+        if self.changes and (len(shape) != 3 or shape[-1] < 2):
+            raise ValueError(
+                f"changes is True and an observation has shape {shape}; changes are between the "
+                "frames of an image of shape (height, width, frames): stack at least 2 frames, or "
+                "set changes to False."
+            )
+        if parts == (None, None):
+            return shape
+        if len(shape) != 3 or any(
+            part is not None and part[1] > size for part, size in zip(parts, shape[:2], strict=True)
+        ):
+            raise ValueError(
+                f"rows is {self.rows}, columns is {self.columns} and an observation has shape "
+                f"{shape}; they crop images of shape (height, width, channels) and must lie within "
+                "them: use None to see all."
+            )
+        height, width = (
+            size if part is None else part[1] - part[0]
+            for part, size in zip(parts, shape[:2], strict=True)
+        )
+        return (height, width, shape[2])
+
+
+def differences(frames: Any) -> Any:
+    """Each frame, on the last axis, minus the one before it.
+
+    Frames are kept as they are, because bytes take less room than their differences; these are
+    taken right before a method sees them.
+    """
+    return jnp.diff(unit_scale(jnp.asarray(frames)).astype(jnp.float32), axis=-1)

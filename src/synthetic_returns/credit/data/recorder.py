@@ -64,7 +64,7 @@ class EpisodeRecorder:
         steps = (num_envs, spec.max_steps)
         self._arrays: dict[str, np.ndarray] = {
             "observation": np.zeros(
-                (num_envs, spec.max_steps + 1, *spec.observation_shape), spec.observation_dtype
+                (num_envs, spec.max_steps + 1, *spec.kept_shape), spec.kept_dtype
             ),
             "reward": np.zeros(steps, np.float32),
             "discount": np.zeros(steps, np.float32),

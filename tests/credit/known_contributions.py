@@ -66,14 +66,7 @@ def make_learner(
     **settings: Any,
 ) -> CreditDriver:
     view = view or View()
-    spec = EpisodeSpec(
-        view.shape(shape),
-        np.dtype(dtype),
-        view.kept(steps),
-        num_actions=2,
-        stride=view.stride,
-        changes=view.changes,
-    )
+    spec = EpisodeSpec.seen(view, shape, np.dtype(dtype), steps, num_actions=2)
     settings = {"max_episode_steps": steps, "num_envs": 1} | settings
     return CreditDriver(method, spec, view, key=jax.random.key(seed), **settings)
 

@@ -231,7 +231,8 @@ def test_observations_may_be_numbers():
 
 
 def test_frames_may_be_seen_as_changes():
-    spec = EpisodeSpec((4, 4, 2), np.dtype(np.uint8), LENGTH, changes=True, action_dtype=None)
+    view = View(changes=True)
+    spec = EpisodeSpec.seen(view, (4, 4, 2), np.dtype(np.uint8), LENGTH, action_dtype=None)
     _learn(spec, episode_of(np.zeros((LENGTH, 4, 4, 2), np.uint8), np.ones(LENGTH)))
 
 

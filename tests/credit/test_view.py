@@ -1,4 +1,6 @@
-"""A view crops and thins, and refuses what it cannot do."""
+"""A view crops, takes differences and thins, for every method; it refuses what it cannot do."""
+
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -7,7 +9,12 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.data.buffer import padded
+from synthetic_returns.credit.data.episode import Segment
+from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.model import EpisodeCredit
+from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
+from tests.credit.methods import Linear
 from tests.credit.test_recorder import make_stream, thinned_by_hand
 
 
@@ -46,3 +53,53 @@ def test_whole_episodes_are_thinned_like_those_that_are_recorded(stride):
         np.testing.assert_allclose(thin.reward[:steps, column], reward, rtol=1e-5)
         np.testing.assert_array_equal(thin.discount[:steps, column], terminates)
         assert not np.any(thin.reward[steps:, column])
+
+
+class Remembers(Linear):
+    """Has no encoder: remembers the first state that it learns from; a state is worth its sum."""
+
+    name: ClassVar[str] = "test-remembers"
+
+    def init(self, spec, key):
+        return jnp.zeros(spec.observation_shape, spec.observation_dtype)
+
+    def learn(self, state, episodes, key):
+        return episodes.source[0, 0], {}
+
+    def assign(self, state, carry, segment):
+        return super().assign(jnp.ones(state.size), carry, segment)
+
+    def explain(self, state, episodes):
+        return super().explain(jnp.ones(state.size), episodes)
+
+    def of_states(self, state, observation):
+        return jnp.sum(observation, axis=(1, 2, 3))
+
+
+def test_every_method_sees_differences():
+    view, steps = View(rows=(0, 2), changes=True), 4
+    spec = EpisodeSpec.seen(view, (3, 2, 3), np.dtype(np.uint8), steps)
+    assert (spec.observation_shape, spec.observation_dtype) == ((2, 2, 2), np.float32)
+    driver = CreditDriver(
+        Remembers(), spec, view, max_episode_steps=steps, num_envs=1, recent=1,
+        key=jax.random.key(0),
+    )  # fmt: skip
+    frames = np.random.default_rng(0).integers(0, 256, (steps + 1, 1, 3, 2, 3), np.uint8)
+    seen = np.diff(frames[:, 0, :2].astype(np.float64) / 255, axis=-1)
+    time = np.arange(steps + 1)[:, None]
+    segment = Segment(
+        observation=view.crop(frames),
+        first=time == 0,
+        last=time == steps,
+        reward=np.ones((steps, 1), np.float32),
+        discount=np.ones((steps, 1), np.float32),
+    )
+    worth = [*seen.sum(axis=(1, 2, 3))[:-1], 0]  # a terminal state earns nothing
+    driver.rewards(segment)
+    paid = driver.rewards(segment)  # it learns from every other episode
+    np.testing.assert_allclose(paid[:, 0], worth[1:], atol=1e-5)
+    np.testing.assert_allclose(driver.state, seen[0], atol=1e-6)
+    np.testing.assert_allclose(driver.explain(driver.recent[0]).paid, worth, atol=1e-5)
+    assert driver.buffer.arrays["observation"].dtype == np.uint8  # small, as they came
+    credit = EpisodeCredit(driver.state, driver.method, view)
+    np.testing.assert_allclose(credit.of_states(jnp.asarray(frames[:-1, 0])), worth[:-1], atol=1e-5)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -426,3 +427,18 @@ def test_importing_checkpoints_leaves_orbax_alone():
     )
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert output.stdout.strip() == b"False"
+
+
+class Node(eqx.Module):
+    """A part of a model."""
+
+    encoder: Any = None
+    torso: Any = None
+
+
+def test_checkpoints_of_models_that_took_differences_themselves_open(tmp_path):
+    weight = jnp.arange(3.0)
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(1, Node(encoder=Node(encoder=Node(torso=weight))))
+    _, now = checkpoints.restore(Node(encoder=Node(torso=jnp.zeros(3))))
+    np.testing.assert_array_equal(now.encoder.torso, weight)

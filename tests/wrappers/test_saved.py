@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 import gymnasium
@@ -134,3 +135,20 @@ def test_another_format_is_refused(file, tmp_path):
     np.savez(tmp_path / "new.npz", allow_pickle=False, **arrays)
     with pytest.raises(RunError, match=r"format 99 and this version reads format 3: use the ver"):
         make().load(tmp_path / "new.npz")
+
+
+def test_what_was_saved_when_models_took_differences_themselves(tmp_path):
+    def two_frames(observation):
+        return np.concatenate([0 * observation, observation], axis=-1)
+
+    settings = {"view": View(changes=True), "observation_fn": two_frames}
+    env = make(**settings)
+    play(env, 4, seed=1)
+    env.save(tmp_path / "now.npz")
+    with np.load(tmp_path / "now.npz") as saved:
+        arrays = {re.sub(r"(?=\.torso|\.scale)", ".encoder", name): x for name, x in saved.items()}
+    assert any(".encoder.encoder.torso" in name for name in arrays)
+    np.savez(tmp_path / "before.npz", allow_pickle=False, **arrays)
+    copy = make(seed=5, **settings)
+    copy.load(tmp_path / "before.npz")
+    np.testing.assert_array_equal(play(copy, 2, seed=2), play(env, 2, seed=2))

@@ -1,11 +1,15 @@
 """A method in a wrapper sees what the view shows: a crop, every n-th state, other last rewards."""
 
 from collections.abc import Callable
+from typing import Any
 
+import equinox as eqx
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
+from jaxtyping import Array
 
 from synthetic_returns.credit.view import View
 from synthetic_returns.wrappers.stream import StreamCredit
@@ -57,6 +61,36 @@ def test_a_crop():
 def test_changes():
     env, _ = play(View(rows=(0, 4), changes=True), 20)
     assert env.explain(env.recent_episodes()[-1]).paid.shape == (6,)
+
+
+class OneFrame(eqx.Module):
+    """An encoder that knows what it is to see."""
+
+    weight: Array
+
+    def __call__(self, observation):
+        assert observation.shape[-3:] == (6, 8, 1)
+        assert observation.dtype == jnp.float32
+        return jnp.reshape(observation, (*observation.shape[:-3], -1)) @ self.weight
+
+
+def test_an_encoder_of_ones_own_sees_changes():
+    env, infos = play(View(changes=True), 20, encoder=OneFrame(jnp.ones((48, 3))))
+    assert env.report()["episodes"] == 6
+    assert np.all(np.isfinite([info["synthetic_return"] for info in infos]))
+
+
+@pytest.mark.parametrize(("high", "changes"), [(255, True), (255, False), (1, True)])
+def test_bytes_are_brought_to_about_one(high, changes):
+    space = spaces.Box(0, high, (2, 2, 2), np.uint8)
+    credit = StreamCredit(
+        space, spaces.Discrete(2), 1, view=View(changes=changes), method=METHOD, max_episode_steps=5
+    )
+    encoder: Any = credit.driver.state.model.encoder
+    image = np.zeros((1, 2, 2, 2), np.uint8)
+    image[..., -1] = high
+    seen = jnp.asarray(credit.driver.view.seen(image), jnp.float32)
+    assert float(jnp.max(seen * encoder.scale)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("length", "kept"), [(5, [0, 2, 4, 5]), (4, [0, 2, 4]), (1, [0, 1])])

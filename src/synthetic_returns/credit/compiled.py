@@ -12,6 +12,7 @@ from jaxtyping import Array
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.method import Assigner, CreditMethod
+from synthetic_returns.credit.view import differences
 
 __all__ = ["Functions", "compiled"]
 
@@ -33,9 +34,21 @@ class Functions(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def compiled(
-    method: Assigner, structure: Any, rest_leaves: tuple[Any, ...], rest_structure: Any
+    method: Assigner,
+    changes: bool,
+    structure: Any,
+    rest_leaves: tuple[Any, ...],
+    rest_structure: Any,
 ) -> Functions:
-    """The functions of a method whose states have a structure, and a rest that is no array."""
+    """The functions of a method, compiled for states of one structure.
+
+    Args:
+      method: the method.
+      changes: whether it sees differences of the frames that it is given.
+      structure: of the arrays of its states.
+      rest_leaves: what is no array in a state.
+      rest_structure: of that.
+    """
     rest = jax.tree.unflatten(rest_structure, rest_leaves)
 
     def state_of(arrays: list[Array]) -> Any:
@@ -44,22 +57,27 @@ def compiled(
     def arrays_of(state: Any) -> list[Array]:
         return jax.tree.leaves(eqx.filter(state, eqx.is_array))
 
+    def seen(fields: dict[str, Any]) -> dict[str, Any]:
+        if not changes:
+            return fields
+        return fields | {"observation": differences(fields["observation"])}
+
     def learn(arrays: list[Array], batch: dict[str, Any], draw: Array) -> tuple[Any, Any]:
         assert isinstance(method, CreditMethod)
         key = jax.random.fold_in(jax.random.key(draw[0]), draw[1])
-        state, metrics = method.learn(state_of(arrays), EpisodeBatch(**batch), key)
+        state, metrics = method.learn(state_of(arrays), EpisodeBatch(**seen(batch)), key)
         return arrays_of(state), metrics
 
     def examine(arrays: list[Array], batch: dict[str, Any]) -> list[Array]:
         assert isinstance(method, CreditMethod)
-        return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**batch)))
+        return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**seen(batch))))
 
     def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
-        credit, carry = method.pay(state_of(arrays), carry, Segment(**fields))
+        credit, carry = method.pay(state_of(arrays), carry, Segment(**seen(fields)))
         return (credit.reward, credit.advantage), carry
 
     def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:
-        return method.explain(state_of(arrays), EpisodeBatch(**batch))
+        return method.explain(state_of(arrays), EpisodeBatch(**seen(batch)))
 
     def copy(arrays: list[Array]) -> list[Array]:
         return [jnp.copy(x) for x in arrays]

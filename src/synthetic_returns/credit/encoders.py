@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from synthetic_returns.credit.spec import EpisodeSpec
-from synthetic_returns.nn.networks import ConvTorso, MlpTorso, make_torso, unit_scale
+from synthetic_returns.nn.networks import ConvTorso, MlpTorso, make_torso
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 
-__all__ = ["BoxEncoder", "ChangesEncoder", "DiscreteEncoder", "Encoder", "make_encoder"]
+__all__ = ["BoxEncoder", "DiscreteEncoder", "Encoder", "make_encoder"]
 
 PATCHED_SIDE = 20  # pixels; on smaller images an MLP is as good and faster
 PATCHES = {"channels": (32, 64), "kernel": 4, "stride": 4}
@@ -53,16 +53,6 @@ class DiscreteEncoder(eqx.Module):
         return self.torso(jax.nn.one_hot(observation, self.kinds))
 
 
-class ChangesEncoder(eqx.Module):
-    """Encodes how each frame differs from the one before it."""
-
-    encoder: Encoder
-
-    def __call__(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch size"]:
-        """Encodes images whose last axis are frames."""
-        return self.encoder(jnp.diff(unit_scale(observation), axis=-1))
-
-
 def make_encoder(spec: EpisodeSpec, settings: TorsoSettings, *, key: Key) -> tuple[Encoder, int]:
     """An encoder for the observations of a kind of episodes, and how many features it makes.
 
@@ -74,13 +64,6 @@ def make_encoder(spec: EpisodeSpec, settings: TorsoSettings, *, key: Key) -> tup
         # A copy, because updates are made in place and the encoder is the caller's.
         own = jax.tree.map(lambda x: jnp.array(x) if eqx.is_array(x) else x, spec.encoder)
         return own, _feature_size(own, spec)
-    if spec.changes:
-        *sides, frames = spec.observation_shape
-        differences = dataclasses.replace(
-            spec, changes=False, observation_shape=(*sides, frames - 1)
-        )
-        encoder, size = make_encoder(differences, settings, key=key)
-        return ChangesEncoder(encoder), size
     if spec.kinds:
         dense = TorsoSettings(sizes=settings.sizes)
         return DiscreteEncoder(make_torso((spec.kinds,), dense, key=key), spec.kinds), (

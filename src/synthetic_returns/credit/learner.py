@@ -99,7 +99,9 @@ class EpisodeLearner:
         self._arrays, structure = jax.tree.flatten(arrays)
         self._before: list[Array] | None = None  # what was known before the newest episodes
         rest_leaves, rest_structure = jax.tree.flatten(rest)
-        self._functions = compiled(self.method, structure, tuple(rest_leaves), rest_structure)
+        self._functions = compiled(
+            self.method, self.spec.frames is not None, structure, tuple(rest_leaves), rest_structure
+        )
 
     def learn(self, episodes: Sequence[Episode]) -> None:
         """Adds finished episodes to the buffer; makes ``updates_per_episode`` updates for each."""

@@ -54,7 +54,7 @@ class EpisodeCredit(eqx.Module):
         running = ~ended[:-1]
         told = timestep.contribution
         whole = EpisodeBatch(
-            observation=self.view.crop(timestep.observation),
+            observation=self.view.seen(timestep.observation),
             reward=jnp.where(running, timestep.reward[1:], 0),
             discount=jnp.where(running, timestep.discount[1:], 0),
             length=jnp.sum(running, axis=0, dtype=jnp.int32),
@@ -76,15 +76,15 @@ class EpisodeCredit(eqx.Module):
 
     def of_states(self, observation: Shaped[Array, "batch *shape"]) -> Float[Array, "batch"]:
         """The credit of single states; NaN if it depends on what came before."""
-        return self.method.of_states(self.state, self.view.crop(observation))
+        return self.method.of_states(self.state, self.view.seen(observation))
 
     def _spread(self, explanation: Explanation, whole: EpisodeBatch) -> Explanation:
         """The terms of thinned episodes on every state, and the credit as it is paid there."""
         time = jnp.arange(len(whole.observation), dtype=jnp.int32)[:, None]
+        index, is_kept = self.view.place(time)
 
         def repeated(x: Array, axis: int) -> Array:
-            index = jnp.arange(len(time), dtype=jnp.int32) // self.view.stride
-            return jnp.take(x, index, axis=axis)
+            return jnp.take(x, index[:, 0], axis=axis)
 
         def spread_term(term: Term) -> Term:
             values = repeated(jnp.asarray(term.values), 0)
@@ -97,7 +97,7 @@ class EpisodeCredit(eqx.Module):
         if self.method.gives is not Gives.REWARD:
             return spread
         if Need.WHOLE_EPISODES in self.method.needs:
-            arrived = (time % self.view.stride == 0) | (time == whole.length[None])
+            arrived = is_kept | (time == whole.length[None])
             return _with_credit(spread, jnp.where(arrived, spread.paid, 0))
         segment = Segment(
             observation=whole.observation,

@@ -22,6 +22,7 @@ from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.archives import check_room, read_arrays
 from synthetic_returns.utils.files import RunError, replacing
+from synthetic_returns.utils.moved_leaves import leaves_as_called_now
 
 __all__ = ["check_saved", "load_driver", "read_about", "save_driver"]
 
@@ -81,7 +82,7 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     """
     arrays = _read(path)
     _check_header(path, _read_json(path, arrays, "header"), _header(driver))
-    _check_state(path, arrays, _leaves(driver.state))
+    arrays = _checked_state(path, arrays, _leaves(driver.state))
     _check_counts(path, arrays)
     length, rng = arrays["length"].astype(np.int32), np.random.default_rng(int(arrays["seed"]))
     longest = int(length.max(initial=0))
@@ -123,12 +124,15 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
 def check_saved(path: Path, method: Assigner, spec: EpisodeSpec) -> None:
     """Refuses a file of another model than a method would make; no such model is made."""
     state = eqx.filter_eval_shape(lambda key: method.init(spec, key), jax.random.key(0))
-    _check_state(path, _read(path), _leaves(state))
+    _checked_state(path, _read(path), _leaves(state))
 
 
-def _check_state(path: Any, arrays: Mapping[str, np.ndarray], template: Mapping[str, Any]) -> None:
-    """Refuses what was learned by another model than the one whose leaves are the template."""
+def _checked_state(
+    path: Any, arrays: Mapping[str, np.ndarray], template: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    """The arrays; refuses those of another model than the one whose leaves are the template."""
     names = {f"state{name}": name for name in template}
+    arrays = leaves_as_called_now(arrays, names)
     for name in sorted(names.keys() | {name for name in arrays if name.startswith("state")}):
         there = _kind(arrays[name]) if name in arrays else "missing"
         here = _kind(template[names[name]]) if name in names else "missing"
@@ -137,6 +141,7 @@ def _check_state(path: Any, arrays: Mapping[str, np.ndarray], template: Mapping[
                 f"{path} belongs to another model: {name} is {there} in the file and {here} here; "
                 "make the wrapper with the method and the encoder that it was saved with."
             )
+    return arrays
 
 
 def _kind(array: Any) -> str:
@@ -180,8 +185,8 @@ def _header(driver: CreditDriver) -> dict[str, Any]:
         "format": FORMAT,
         "version": importlib.metadata.version("synthetic-returns"),
         "method": driver.method.name,
-        "observation_shape": list(driver.spec.observation_shape),
-        "observation_dtype": str(np.dtype(driver.spec.observation_dtype)),
+        "observation_shape": list(driver.spec.kept_shape),
+        "observation_dtype": str(np.dtype(driver.spec.kept_dtype)),
         "stride": driver.view.stride,
     }
 

@@ -19,15 +19,18 @@ class EpisodeSpec:
 
     Attributes:
       observation_shape: of one observation.
-      observation_dtype: how observations are kept.
+      observation_dtype: of it.
       max_steps: the largest number of states with a successor in an episode.
       num_actions: actions are the integers below this; None where they are something else.
       action_shape: of one action.
       action_dtype: how actions are kept; None where they are not known.
       has_policy: whether the agent's values, and its log-probabilities of all actions, are known.
       has_contributions: whether the true contribution of every step is known.
-      stride: how many steps of the task lie between two states.
-      changes: whether the frames of an observation are to be seen as differences.
+      stride: how many steps of the task lie between two states of an episode. Running segments are
+        not thinned: what a method learned to pay for a state of an episode, it divides by this
+        there. It does not divide what adds up by itself, such as differences of a potential.
+      frames: where observations are differences of frames, the type of these frames. The frames
+        are kept, one more than there are differences; methods see the differences.
       kinds: for observations that are one of a few numbers, how many there are; else 0.
       channels_first: whether the channels of an image come before its sides.
       scale: what brings observations to about 1, if the task says; bytes are always scaled.
@@ -43,7 +46,7 @@ class EpisodeSpec:
     has_policy: bool = False
     has_contributions: bool = False
     stride: int = 1
-    changes: bool = False
+    frames: np.dtype | None = None
     kinds: int = 0
     channels_first: bool = False
     scale: np.ndarray | None = None
@@ -59,16 +62,59 @@ class EpisodeSpec:
             return self.action_shape, self.action_dtype
         return ((self.num_actions or 0,) if field == "log_probs" else ()), np.float32
 
+    @property
+    def kept_shape(self) -> tuple[int, ...]:
+        """The shape of an observation in buffers."""
+        shape = self.observation_shape
+        return shape if self.frames is None else (*shape[:-1], shape[-1] + 1)
+
+    @property
+    def kept_dtype(self) -> np.dtype:
+        """The type of an observation in buffers."""
+        return self.observation_dtype if self.frames is None else self.frames
+
+    @classmethod
+    def seen(
+        cls,
+        view: View,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        max_episode_steps: int,
+        *,
+        scale: np.ndarray | None = None,
+        **known: Any,
+    ) -> "EpisodeSpec":
+        """What a view shows of episodes.
+
+        Args:
+          view: the view.
+          shape: of one observation of the task.
+          dtype: of it.
+          max_episode_steps: length of the longest episode.
+          scale: what brings observations to about 1, if the task says.
+          **known: all else.
+        """
+        if view.changes and scale is not None and dtype == np.uint8:
+            scale = np.asarray(255 * scale)  # differences of bytes are shares of 255 already
+        return cls(
+            observation_shape=view.shape(shape),
+            observation_dtype=np.dtype(np.float32) if view.changes else dtype,
+            max_steps=view.kept(max_episode_steps),
+            stride=view.stride,
+            frames=dtype if view.changes else None,
+            scale=scale,
+            **known,
+        )
+
     @classmethod
     def of_task(cls, task: TaskSpec, view: View) -> "EpisodeSpec":
         """The episodes of a task."""
-        return cls(
-            observation_shape=view.shape(task.observation_shape),
-            observation_dtype=task.observation_dtype,
-            max_steps=view.kept(task.max_episode_steps),
+        return cls.seen(
+            view,
+            task.observation_shape,
+            np.dtype(task.observation_dtype),
+            task.max_episode_steps,
             num_actions=task.num_actions,
             has_policy=True,
             has_contributions=task.has_contributions,
-            stride=view.stride,
-            changes=view.changes,
         )

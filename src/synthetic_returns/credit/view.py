@@ -3,13 +3,16 @@
 import dataclasses
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
 from synthetic_returns.credit.data.episode import EpisodeBatch
+from synthetic_returns.nn.networks import unit_scale
 from synthetic_returns.utils.checks import check_positive
 
-__all__ = ["View"]
+__all__ = ["View", "differences"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,8 +24,8 @@ class View:
     columns: tuple[int, int] | None = None
     """Crop images to these columns: the first one, and the first one that is left out."""
     changes: bool = False
-    """Show each frame minus the frame before it, instead of the frames. Where nothing changes,
-    all states then look alike."""
+    """Show each frame minus the frame before it, instead of the frames; bytes count as shares of
+    255. Where nothing changes, all states then look alike."""
     stride: int = 1
     """Keep every n-th state of an episode and sum the rewards in between. For long episodes."""
     truncated_reward: float | None = None
@@ -40,6 +43,59 @@ class View:
 
     def shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of what is seen of an observation."""
+        cropped = self._cropped(shape)
+        return (*cropped[:-1], cropped[-1] - 1) if self.changes else cropped
+
+    def crop(self, observation: Any) -> Any:
+        """What is kept of observations, numpy's or JAX's, with any leading axes."""
+        if self.rows is not None:
+            observation = observation[..., slice(*self.rows), :, :]
+        if self.columns is not None:
+            observation = observation[..., slice(*self.columns), :]
+        return observation
+
+    def seen(self, observation: Any) -> Any:
+        """What methods see of observations, numpy's or JAX's, with any leading axes."""
+        kept = self.crop(observation)
+        return differences(kept) if self.changes else kept
+
+    def kept(self, steps: Any) -> Any:
+        """How many states are kept of this number, or of each of these."""
+        return -(-steps // self.stride)
+
+    def place(self, step: Any) -> tuple[Any, Any]:
+        """The kept state that stands for each step, and whether the step is the one that is kept.
+
+        This alone says how episodes are thinned, while they run and when they are whole.
+        """
+        return step // self.stride, step % self.stride == 0
+
+    def thin(self, episodes: EpisodeBatch) -> EpisodeBatch:
+        """Every n-th state of whole episodes, and the terminal one; rewards are summed between."""
+        length, steps = episodes.length, np.arange(len(episodes.reward), dtype=np.int32)
+        index, is_kept = self.place(steps)
+        states = jnp.minimum(np.append(steps[is_kept], np.int32(len(steps)))[:, None], length[None])
+        rows = jnp.arange(len(length), dtype=jnp.int32)[None]
+
+        def at(x: Array | None, index: Int[Array, "time batch"]) -> Any:
+            return None if x is None else x[jnp.minimum(index, len(x) - 1), rows]
+
+        def summed(x: Array | None) -> Any:
+            return None if x is None else jax.ops.segment_sum(x, index, self.kept(len(steps)))
+
+        discount = jnp.where(episodes.valid, episodes.discount, 1)
+        return EpisodeBatch(
+            observation=at(episodes.observation, states),
+            reward=summed(episodes.reward),
+            discount=jax.ops.segment_prod(discount, index, self.kept(len(steps))),
+            length=self.kept(length),
+            action=at(episodes.action, states[:-1]),
+            log_probs=at(episodes.log_probs, states[:-1]),
+            value=at(episodes.value, states[:-1]),
+            contribution=summed(episodes.contribution),
+        )
+
+    def _cropped(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         parts = (self.rows, self.columns)
         if self.changes and (len(shape) != 3 or shape[-1] < 2):
             raise ValueError(
@@ -63,46 +119,11 @@ class View:
         )
         return (height, width, shape[2])
 
-    def crop(self, observation: Any) -> Any:
-        """What is seen of observations, numpy's or JAX's, with any leading axes."""
-        if self.rows is not None:
-            observation = observation[..., slice(*self.rows), :, :]
-        if self.columns is not None:
-            observation = observation[..., slice(*self.columns), :]
-        return observation
 
-    def kept(self, steps: int) -> int:
-        """How many states are kept of this number."""
-        return -(-steps // self.stride)
+def differences(frames: Any) -> Any:
+    """Each frame, on the last axis, minus the one before it.
 
-    def thin(self, episodes: EpisodeBatch) -> EpisodeBatch:
-        """Every n-th state of whole episodes, and the terminal one; rewards are summed between."""
-        time, length = self.kept(episodes.reward.shape[0]), episodes.length
-        states = jnp.arange(time + 1, dtype=jnp.int32)[:, None] * self.stride
-        states = jnp.minimum(states, length[None])
-        rows = jnp.arange(len(length), dtype=jnp.int32)[None]
-
-        def at(x: Array | None, index: Int[Array, "time batch"]) -> Any:
-            return None if x is None else x[jnp.minimum(index, len(x) - 1), rows]
-
-        def summed(x: Array | None) -> Any:
-            if x is None:
-                return None
-            so_far = jnp.cumsum(x, axis=0)
-            so_far = jnp.concatenate([jnp.zeros_like(so_far[:1]), so_far])
-            return at(so_far, states[1:]) - at(so_far, states[:-1])
-
-        discount = jnp.ones((time, len(length)))
-        for between in range(self.stride):
-            passed = states[:-1] + between
-            discount *= jnp.where(passed < states[1:], at(episodes.discount, passed), 1)
-        return EpisodeBatch(
-            observation=at(episodes.observation, states),
-            reward=summed(episodes.reward),
-            discount=discount,
-            length=-(-length // self.stride),
-            action=at(episodes.action, states[:-1]),
-            log_probs=at(episodes.log_probs, states[:-1]),
-            value=at(episodes.value, states[:-1]),
-            contribution=summed(episodes.contribution),
-        )
+    Frames are kept as they are, because bytes take less room than their differences; these are
+    taken right before a method sees them.
+    """
+    return jnp.diff(unit_scale(jnp.asarray(frames)).astype(jnp.float32), axis=-1)

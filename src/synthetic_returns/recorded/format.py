@@ -47,16 +47,15 @@ class Format:
         self, view: View, max_episode_steps: int, encoder: Callable[[Any], Any] | None
     ) -> EpisodeSpec:
         """What a method is told about these episodes."""
-        return EpisodeSpec(
-            observation_shape=view.shape(self.shape),
-            observation_dtype=np.dtype(self.dtype),
-            max_steps=view.kept(max_episode_steps),
+        return EpisodeSpec.seen(
+            view,
+            self.shape,
+            np.dtype(self.dtype),
+            max_episode_steps,
             num_actions=self.num_actions,
             action_shape=self.action_shape or (),
             action_dtype=None if self.action_shape is None else self._action_dtype,
             has_policy=self.has_policy,
-            stride=view.stride,
-            changes=view.changes,
             kinds=self.kinds,
             channels_first=len(self.shape) == 3 and self.shape[0] < self.shape[-1],
             encoder=encoder,

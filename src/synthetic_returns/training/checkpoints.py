@@ -33,6 +33,7 @@ from synthetic_returns.training.leaves import (
 )
 from synthetic_returns.utils.archives import Declared, check_room, open_arrays
 from synthetic_returns.utils.files import RunError, sync_directory, write_atomically
+from synthetic_returns.utils.moved_leaves import leaves_as_called_now
 from synthetic_returns.utils.reading import read_json_object
 from synthetic_returns.utils.several import Several
 
@@ -154,9 +155,9 @@ class Checkpoints:
         """
         step = self._existing_step(step)
         manifest = self._read_manifest(step)
-        described = manifest["leaves"]
-        template = _resized(template, described)
+        template = _resized(template, manifest["leaves"])
         leaves = saved_leaves(template)
+        described = leaves_as_called_now(manifest["leaves"], leaves)
         if part:
             described = {name: x for name, x in described.items() if name in leaves}
         self._check_same_structure(step, leaves, described)
@@ -230,13 +231,14 @@ class Checkpoints:
         source = self._step_path(step).absolute() / _ARRAYS
         try:
             with _orbax() as ocp, contextlib.closing(_checkpointer(ocp)) as checkpointer:
-                declared = _declared(checkpointer.metadata(source))
+                declared = leaves_as_called_now(_declared(checkpointer.metadata(source)), leaves)
                 check_room(sum(x.nbytes for x in declared.values()), f"checkpoint {source.parent}")
                 for name, leaf in leaves.items():
                     wanted = declared_on_host(leaf)
                     if wanted.nbytes and declared.get(name) != wanted:
                         raise self._damaged(step, f"{name} is {declared.get(name, 'missing')}")
-                return checkpointer.restore(source, args=ocp.args.StandardRestore())
+                found = checkpointer.restore(source, args=ocp.args.StandardRestore())
+                return leaves_as_called_now(found, leaves)
         except RunError:
             raise
         except Exception as error:  # of Orbax, of its storage, of whatever these stumble over

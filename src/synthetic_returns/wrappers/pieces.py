@@ -112,8 +112,8 @@ class PieceCredit:
         """
         seen = dataclasses.replace(
             piece,
-            observation=self.credit.seen(piece.observation),
-            arrived=self.credit.seen(piece.arrived),
+            observation=self.credit.kept(piece.observation),
+            arrived=self.credit.kept(piece.arrived),
             action=self._did(piece.action),
             reward=np.asarray(piece.reward, np.float32).reshape(-1),
         )
@@ -183,9 +183,9 @@ class PieceCredit:
         """
         if not len(time):
             return np.zeros(0, np.float32)
-        seen = self.credit.seen
+        kept = self.credit.kept
         return self.credit.driver.credit_at(
-            seen(observation), seen(arrived), self._did(action), time
+            kept(observation), kept(arrived), self._did(action), time
         )
 
     def _did(self, action: np.ndarray | None) -> np.ndarray | None:

@@ -142,7 +142,7 @@ class _CreditedReplay(CreditedData, Generic[Buffer]):
 
     def _seen(self: Any, observation: np.ndarray) -> np.ndarray:
         number = len(observation)
-        return self.credit.seen(observation.reshape(number, *self.observation_space.shape))
+        return self.credit.kept(observation.reshape(number, *self.observation_space.shape))
 
     def _did(self: Any, action: np.ndarray, number: int) -> np.ndarray | None:
         """Actions as the method takes them, ``[1, number, ...]``; None where it takes none."""

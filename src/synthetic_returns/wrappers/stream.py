@@ -118,15 +118,14 @@ class StreamCredit:
         self._keeps_actions = isinstance(action_space, simple)
         numbered = isinstance(action_space, spaces.Discrete) and action_space.start == 0
         num_actions = int(action_space.n) if numbered else None  # pyright: ignore
-        spec = EpisodeSpec(
-            observation_shape=view.shape(observed.shape),
-            observation_dtype=observed.dtype,
-            max_steps=view.kept(max_episode_steps),
+        spec = EpisodeSpec.seen(
+            view,
+            observed.shape,
+            observed.dtype,
+            max_episode_steps,
             num_actions=num_actions,
             action_shape=(action_space.shape or ()) if self._keeps_actions else (),
             action_dtype=action_space.dtype if self._keeps_actions else None,
-            stride=view.stride,
-            changes=view.changes,
             kinds=observed.kinds,
             channels_first=observed.channels_first,
             scale=observed.scale,
@@ -217,8 +216,8 @@ class StreamCredit:
         kind = reward.dtype if reward.dtype.kind == "f" else np.dtype(np.float64)
         return self.mix.augmented(reward, credit, ended).astype(kind), credit
 
-    def seen(self, observation: Any) -> np.ndarray:
-        """What the method sees of a batch of observations."""
+    def kept(self, observation: Any) -> np.ndarray:
+        """What is kept of a batch of observations, for the method to see."""
         return self.driver.view.crop(self._observed(observation))
 
     def explain(self, episode: Episode) -> Explanation:
@@ -227,7 +226,7 @@ class StreamCredit:
         Args:
           episode: for instance one of ``recent_episodes()``.
         """
-        shape, states = self.driver.spec.observation_shape, np.shape(episode.observation)
+        shape, states = self.driver.spec.kept_shape, np.shape(episode.observation)
         if states[1:] != shape or states[:1] != (len(episode) + 1,) or not len(episode):
             raise ValueError(
                 f"the episode's observations have shape {states}, the first axis time; they must "

@@ -54,9 +54,7 @@ class EpisodeBuffer:
         longest = max_steps or spec.max_steps
         steps = (slots, longest)
         self.arrays: dict[str, np.ndarray] = {
-            "observation": np.zeros(
-                (slots, longest + 1, *spec.observation_shape), spec.observation_dtype
-            ),
+            "observation": np.zeros((slots, longest + 1, *spec.kept_shape), spec.kept_dtype),
             "reward": np.zeros(steps, np.float32),
             "discount": np.zeros(steps, np.float32),
         }

@@ -15,7 +15,7 @@ def slots_that_fit(
     memory_mb: float, slots: int, num_envs: int, spec: EpisodeSpec, max_steps: int
 ) -> int:
     """How many episodes of this length fit into memory beside the running ones, up to ``slots``."""
-    state_bytes = math.prod(spec.observation_shape) * np.dtype(spec.observation_dtype).itemsize
+    state_bytes = math.prod(spec.kept_shape) * np.dtype(spec.kept_dtype).itemsize
     step_bytes = state_bytes + 8  # and a reward and a discount
     if spec.action_dtype is not None:
         step_bytes += math.prod(spec.action_shape) * np.dtype(spec.action_dtype).itemsize

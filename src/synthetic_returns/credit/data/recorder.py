@@ -64,7 +64,7 @@ class EpisodeRecorder:
         steps = (num_envs, spec.max_steps)
         self._arrays: dict[str, np.ndarray] = {
             "observation": np.zeros(
-                (num_envs, spec.max_steps + 1, *spec.observation_shape), spec.observation_dtype
+                (num_envs, spec.max_steps + 1, *spec.kept_shape), spec.kept_dtype
             ),
             "reward": np.zeros(steps, np.float32),
             "discount": np.zeros(steps, np.float32),
@@ -130,8 +130,7 @@ class EpisodeRecorder:
             for name, x in (of_steps | of_states).items():
                 self._arrays[name][rows, length] = x
             return
-        index, between = np.divmod(length, self._view.stride)
-        kept = between == 0
+        index, kept = self._view.place(length)
         for name, x in of_states.items():
             self._arrays[name][rows[kept], index[kept]] = x[kept]
         so_far = self._arrays["reward"][rows, index]

@@ -49,7 +49,6 @@ class MemoryModel(eqx.Module):
       heads: reads at each step.
       max_steps: steps that the clock tells apart.
       kinds: for observations that are one of a few numbers, how many there are; else 0.
-      changes: whether the frames of an observation are seen as differences.
     """
 
     encoder: Encoder
@@ -61,7 +60,6 @@ class MemoryModel(eqx.Module):
     heads: int = eqx.field(static=True)
     max_steps: int = eqx.field(static=True)
     kinds: int = eqx.field(static=True)
-    changes: bool = eqx.field(static=True)
 
     def __init__(
         self, spec: EpisodeSpec, encoder: TorsoSettings, *, code: int, heads: int, key: Key
@@ -79,10 +77,9 @@ class MemoryModel(eqx.Module):
         self.encoder, size = make_encoder(spec, encoder, key=keys[0])
         self.actions = ActionFeatures(spec)
         self.heads, self.max_steps = heads, spec.max_steps
-        self.kinds, self.changes = spec.kinds, spec.changes
+        self.kinds = spec.kinds
         beside = self.actions.size + 1
-        *sides, frames = spec.observation_shape or (1,)
-        pixels = math.prod((*sides, frames - spec.changes)) if not spec.kinds else spec.kinds
+        pixels = spec.kinds or math.prod(spec.observation_shape)
         clock = clock_size(self.max_steps)
         self.code = eqx.nn.Linear(size + beside, code, key=keys[1])
         self.decoder = eqx.nn.Linear(code, pixels + beside, key=keys[2])
@@ -148,7 +145,6 @@ class MemoryModel(eqx.Module):
         if self.kinds:
             return jax.nn.one_hot(x, self.kinds)
         x = unit_scale(x).astype(jnp.float32)
-        x = jnp.diff(x, axis=-1) if self.changes else x
         return jnp.reshape(x, (*x.shape[:2], -1))
 
 

@@ -494,5 +494,6 @@ def test_an_error_of_the_baseline_counts_the_same_in_episodes_of_any_length():
         valid = np.arange(128)[:, None] < np.array([[length, 2 * length // 3]])
         last = valid & ~np.roll(valid, -1, axis=0)
         r, b = np.where(last, 3.0, 0), np.where(valid, 0, 7.0)
-        errors.append(float(advance._episode_error(*map(jnp.float32, (r, b)), jnp.asarray(valid))))
+        error = advance._episode_error(jnp.float32(r), jnp.float32(b), jnp.asarray(valid))
+        errors.append(float(error))
     assert errors == [9.0, 9.0]

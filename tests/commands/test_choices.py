@@ -234,7 +234,9 @@ def test_the_presets_own_choice_keeps_its_settings():
     config = configuration(["pong", "--credit", "episodic", "--engine", "local"])
     assert config == preset("pong")
     assert isinstance(config.credit, Episodic)
-    assert config.credit.replay == Replay(32, 4, 1.0, 4, save=False)
+    assert config.credit.replay == Replay(
+        slots=32, batch_size=4, updates_per_episode=1.0, warmup=4, save=False
+    )
 
 
 @pytest.mark.parametrize("choice", ["--agent", "--engine", "--credit", "--optimizer"])

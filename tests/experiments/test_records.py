@@ -43,6 +43,6 @@ def test_a_curve_keeps_its_last_row_when_thinned_out(tmp_path, monkeypatch):
     monkeypatch.setattr("synthetic_returns.experiments.records.MAX_ROWS", 20)
     write_curve(outcome, tmp_path)
     rows = read_csv(tmp_path / "episodic-seed0.csv")
-    assert len(rows) == 17
+    assert len(rows) <= 20 < len(outcome.steps)
     assert rows[-1]["env_steps"] == CHAIN.steps
     assert {"wall_s", "episode_return", "success", "trigger"} <= rows[0].keys()

@@ -14,10 +14,10 @@ from synthetic_returns.agents.replay.settings import SequenceReplaySettings
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
-from synthetic_returns.credit.model import Credit
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.credit.paper.method import Paper
-from synthetic_returns.engines.credit import credit_of, make_driver
+from synthetic_returns.engines.credit import explainer_of, make_driver
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.presets import preset, with_agent
 from synthetic_returns.training.settings import ReportingSettings
@@ -79,7 +79,8 @@ SMALL_FLAGS = (
 )
 
 
-def untrained(config: Config) -> tuple[Agent, Credit | None]:
+def untrained(config: Config) -> tuple[Agent, Explainer | None]:
     """An agent that has learned nothing, and what explains its credit."""
     agent = make_learner(config).init(jax.random.key(0)).agent
-    return agent, credit_of(config, agent, make_driver(config, 0))
+    driver = make_driver(config, 0)
+    return agent, explainer_of(config, agent, None if driver is None else driver.state)

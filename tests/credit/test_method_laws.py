@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.explainer import EpisodeExplainer, Rollout
 from synthetic_returns.credit.method import Assigner, CreditMethod, Gives, Need
-from synthetic_returns.credit.model import EpisodeCredit, Played
 from synthetic_returns.credit.registry import find_method, method_names
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
@@ -259,14 +259,14 @@ def test_it_is_explained(method):
     )
     zeros = jnp.zeros((time - 1, batch))
     log_pi = jnp.full((time - 1, batch, 2), jnp.log(0.5))
-    played = Played(timestep, jnp.zeros((time - 1, batch), jnp.int32), log_pi, zeros)
-    credit = EpisodeCredit(driver.state, method, View())
+    played = Rollout(timestep, jnp.zeros((time - 1, batch), jnp.int32), log_pi, zeros)
+    credit = EpisodeExplainer(driver.state, method, View())
     explanation = eqx.filter_jit(credit.explain)(played)
     assert explanation.credit in explanation.terms
     assert explanation.paid.shape[:2] == (time, batch)
     assert not np.any(explanation.paid[LONGEST, 0])
     assert not np.any(explanation.paid[3, 1])
-    thinned = EpisodeCredit(driver.state, method, View(stride=2))
+    thinned = EpisodeExplainer(driver.state, method, View(stride=2))
     assert eqx.filter_jit(thinned.explain)(played).paid.shape[:2] == (time, batch)
 
 

@@ -76,7 +76,7 @@ def test_it_trains_on_every_engine(engine, monkeypatch):
     for _ in range(12):
         engine.step()
     report = engine.report()[0]
-    credit: Any = engine.credit(0)
+    credit: Any = engine.explainer(0)
     engine.close()
     assert report["credit/error"] >= 0
     assert report["credit/buffer_episodes"] > 5

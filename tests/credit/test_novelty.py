@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
-from synthetic_returns.credit.novelty.episodic import Visited, episodic_novelty, visit
 from synthetic_returns.credit.novelty.method import WithNovelty
 from synthetic_returns.credit.novelty.settings import NoveltySettings
 from synthetic_returns.credit.novelty.state import NoveltyState, train
+from synthetic_returns.credit.novelty.visited import Visited, episodic_novelty, visit
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.engines.fused import FusedEngine
@@ -139,7 +139,7 @@ def test_agents_are_paid_for_it(agent):
     (report,) = engine.report()
     assert report["credit/novelty_surprise"] > 0
     assert report["reward/augmented"] > 0.05  # the task itself pays 0, nearly always
-    assert engine.credit(0) is None
+    assert engine.explainer(0) is None
 
 
 @pytest.mark.parametrize(

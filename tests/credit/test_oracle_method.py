@@ -135,7 +135,7 @@ def test_thinned_episodes_are_explained_by_what_is_paid():
     engine: Any = make_engine(config.changed({"engine.num_envs": 4}), [0])
     found = []
     for stride in (1, 3):
-        credit = dataclasses.replace(engine.credit(0), view=View(stride=stride))
+        credit = dataclasses.replace(engine.explainer(0), view=View(stride=stride))
         found.append(play(config.task, engine.agent(0), credit, 20).explanation.paid)
     assert np.any(found[0])
     np.testing.assert_array_equal(*found)

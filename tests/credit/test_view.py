@@ -11,7 +11,7 @@ import pytest
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Segment
 from synthetic_returns.credit.driver import CreditDriver
-from synthetic_returns.credit.model import EpisodeCredit
+from synthetic_returns.credit.explainer import EpisodeExplainer
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from tests.credit.methods import Linear
@@ -101,5 +101,5 @@ def test_every_method_sees_differences():
     np.testing.assert_allclose(driver.state, seen[0], atol=1e-6)
     np.testing.assert_allclose(driver.explain(driver.recent[0]).paid, worth, atol=1e-5)
     assert driver.buffer.arrays["observation"].dtype == np.uint8  # small, as they came
-    credit = EpisodeCredit(driver.state, driver.method, view)
+    credit = EpisodeExplainer(driver.state, driver.method, view)
     np.testing.assert_allclose(credit.of_states(jnp.asarray(frames[:-1, 0])), worth[:-1], atol=1e-5)

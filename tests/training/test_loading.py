@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.model import AuxiliaryCredit, EpisodeCredit
+from synthetic_returns.credit.explainer import AuxiliaryExplainer, EpisodeExplainer
 from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.envs.chain import Chain
 from synthetic_returns.training.checkpoints import CheckpointError, Checkpoints
@@ -17,7 +17,7 @@ from synthetic_returns.viewer.opened_run import OpenedRun
 from tests.small import METHODS, small_config
 from tests.trees import arrays
 
-KINDS = {"none": type(None), "paper": AuxiliaryCredit, "episodic": EpisodeCredit}
+KINDS = {"none": type(None), "paper": AuxiliaryExplainer, "episodic": EpisodeExplainer}
 
 
 def assert_equal(got, want):
@@ -74,7 +74,7 @@ def test_the_agent_and_its_credit_are_those_of_the_engine(saved, nothing_runs, c
     step, agent, loaded = load_run(path, config)
     assert step == 60
     assert_equal(agent, engine.agent(0))
-    want = engine.credit(0)
+    want = engine.explainer(0)
     assert type(loaded) is type(want) is KINDS[credit]
     assert_equal(loaded, want)
     assert jax.tree.structure(loaded) == jax.tree.structure(want)  # its method and view as well
@@ -88,7 +88,7 @@ def test_view_evaluate_and_report_open_a_run_without_its_engine(chain_run, nothi
     step, agent, credit = OpenedRun.open(chain_run).load()
     config, same_step, same_agent = load_agent(chain_run)
     assert step == same_step == config.steps
-    assert isinstance(credit, EpisodeCredit)
+    assert isinstance(credit, EpisodeExplainer)
     assert_equal(same_agent, agent)
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from synthetic_returns.acting import actor
 from synthetic_returns.config import Config
+from synthetic_returns.credit.explainer import AuxiliaryExplainer, EpisodeExplainer
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.model import AuxiliaryCredit, EpisodeCredit
 from synthetic_returns.credit.none import NoCredit
 from synthetic_returns.envs.base import VectorEnvironment
 from synthetic_returns.presets import preset
@@ -104,7 +104,7 @@ def test_episodic_credit_of_every_state_as_the_learner_uses_it(recorded):
     # The final trace was made with the model that the checkpoint holds.
     step, _, credit = load_run(recorded, LEARNED)
     assert step == last.step
-    assert isinstance(credit, EpisodeCredit)
+    assert isinstance(credit, EpisodeExplainer)
     state = credit.state
     c = state.contribution(jnp.asarray(last.observation))
     assert_close(credit.of_states(jnp.asarray(last.observation)), c)
@@ -148,7 +148,7 @@ def test_credit_of_the_agents_own_model(tmp_path, current):
     run = train(config, out=tmp_path / "run")
     (trace,) = read_traces(run.path)
     _, agent, credit = load_run(run.path, config)
-    assert isinstance(credit, AuxiliaryCredit)
+    assert isinstance(credit, AuxiliaryExplainer)
     model = agent.credit
     observation = jnp.asarray(trace.observation)[:, None]
     first = jnp.asarray(np.arange(len(trace.reward))[:, None] == 0)

@@ -14,7 +14,7 @@ from PIL import Image
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.cli import main
 from synthetic_returns.commands import view as command
-from synthetic_returns.credit.model import Played as Episodes
+from synthetic_returns.credit.explainer import Rollout
 from synthetic_returns.envs.registry import TASKS
 from synthetic_returns.presets import preset
 from synthetic_returns.viewer.animation import write_animation
@@ -47,10 +47,10 @@ def test_recordings_are_sorted_explained_and_have_the_frames_of_their_states(cha
     returns = [recording.total for recording in recorded.recordings]
     assert returns == sorted(returns, reverse=True)
     opened = OpenedRun.open(chain_run)
-    _, agent, credit = opened.load()
-    assert credit is not None
-    played = play(opened.config.task, agent, credit, 5)
-    explanation = eqx.filter_jit(credit.explain)(Episodes(played.timestep))
+    _, agent, explainer = opened.load()
+    assert explainer is not None
+    played = play(opened.config.task, agent, explainer, 5)
+    explanation = eqx.filter_jit(explainer.explain)(Rollout(played.timestep))
     recording = record(opened.config.task, played)[0]
     assert recording.frames is not None
     assert recording.place is not None

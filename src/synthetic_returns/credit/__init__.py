@@ -1,1 +1,1 @@
-"""Who earned the reward: episodic memory, the state-associative model, augmented rewards."""
+"""Who earned the reward: the protocol of credit methods, their driver, and the methods."""

@@ -1,4 +1,4 @@
-"""The credit driver and the credit model of a configuration, for any engine."""
+"""The credit driver of a configuration and what explains its credit, for any engine."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,15 +11,15 @@ from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.explainer import AuxiliaryExplainer, EpisodeExplainer, Explainer
 from synthetic_returns.credit.method import Assigner
-from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
 from synthetic_returns.credit.needs import check_needs
 from synthetic_returns.credit.novelty.method import credit_state
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.engines.shapes import expected_trajectory
 from synthetic_returns.types import Trajectory
 
-__all__ = ["check_credit", "credit_of", "make_driver"]
+__all__ = ["check_credit", "explainer_of", "make_driver"]
 
 
 def check_credit(config: Config) -> None:
@@ -69,12 +69,19 @@ def make_driver(
     )
 
 
-def credit_of(config: Config, agent: Agent, driver: CreditDriver | None) -> Credit | None:
-    """What explains the credit of an agent; None if it gets none."""
-    if driver is not None and isinstance(config.credit, Assigner):
-        return EpisodeCredit(credit_state(driver.state), config.credit, driver.view)
-    if isinstance(config.credit, AuxiliaryMethod):
-        return AuxiliaryCredit(agent.network, agent.credit, config.credit, config.reward.scale)
+def explainer_of(config: Config, agent: Agent, state: Any) -> Explainer | None:
+    """What explains the credit of an agent; None if it gets none.
+
+    Args:
+      config: the settings.
+      agent: the agent.
+      state: what the payer of the configuration has learned, if there is one.
+    """
+    method = config.credit
+    if isinstance(method, Assigner):
+        return EpisodeExplainer(credit_state(state), method, config.view)
+    if isinstance(method, AuxiliaryMethod):
+        return AuxiliaryExplainer(agent.network, agent.credit, method, config.reward.scale)
     return None
 
 

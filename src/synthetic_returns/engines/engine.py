@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.model import Credit
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
 
 __all__ = ["ActorFailed", "Engine", "make_engine"]
@@ -45,7 +45,7 @@ class Engine(Protocol):
         """The agent of one seed."""
         ...
 
-    def credit(self, index: int) -> Credit | None:
+    def explainer(self, index: int) -> Explainer | None:
         """What explains the credit of one seed, if there is any."""
         ...
 

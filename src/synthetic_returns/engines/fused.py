@@ -17,9 +17,9 @@ from synthetic_returns.agents.r2d2.settings import R2D2Settings
 from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.data.segments import segment_of
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.credit.method import Assignment, Need
-from synthetic_returns.credit.model import Credit
-from synthetic_returns.engines.credit import credit_of, make_driver
+from synthetic_returns.engines.credit import explainer_of, make_driver
 from synthetic_returns.engines.layouts import (
     ALIKE,
     ROWS,
@@ -129,10 +129,10 @@ class FusedEngine:
         """The network of one seed."""
         return self._one(self._learner_state, index).agent
 
-    def credit(self, index: int) -> Credit | None:
+    def explainer(self, index: int) -> Explainer | None:
         """What explains the credit of one seed, if there is any."""
-        driver = self._drivers[index] if self._drivers else None
-        return credit_of(self.config, self.agent(index), driver)
+        state = self._drivers[index].state if self._drivers else None
+        return explainer_of(self.config, self.agent(index), state)
 
     def report(self) -> list[dict[str, float]]:
         """For every seed, the means over the episodes since the last report and the last losses."""

@@ -15,7 +15,7 @@ import jax
 from synthetic_returns.acting.host_actor import HostActor
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.model import Credit
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.engines.engine import ActorFailed
 from synthetic_returns.engines.settings import LocalSettings
 from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
@@ -71,10 +71,10 @@ class LocalEngine:
         del index
         return self._learner.agent
 
-    def credit(self, index: int) -> Credit | None:
+    def explainer(self, index: int) -> Explainer | None:
         """What explains the credit, if there is any."""
         del index
-        return self._learner.credit
+        return self._learner.explainer
 
     def report(self) -> list[dict[str, float]]:
         """Means over the episodes since the last report, the last losses, the lag, and the memory.

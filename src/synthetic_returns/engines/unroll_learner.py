@@ -16,9 +16,9 @@ from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.data.segments import segment_of
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.credit.method import Assignment
-from synthetic_returns.credit.model import Credit
-from synthetic_returns.engines.credit import credit_of, make_driver
+from synthetic_returns.engines.credit import explainer_of, make_driver
 from synthetic_returns.engines.layouts import spread_update, trajectory_layout
 from synthetic_returns.engines.programs import compiled_update
 from synthetic_returns.engines.replaying import Mixing, Rehearsing, make_replaying
@@ -215,9 +215,10 @@ class UnrollLearner:
         return self._state.agent
 
     @property
-    def credit(self) -> Credit | None:
+    def explainer(self) -> Explainer | None:
         """What explains the credit, if there is any."""
-        return credit_of(self.config, self.agent, self._driver)
+        state = None if self._driver is None else self._driver.state
+        return explainer_of(self.config, self.agent, state)
 
     def report(self) -> dict[str, float]:
         """Means over the episodes since the last report, the last losses, and the lag."""

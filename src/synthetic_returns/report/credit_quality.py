@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from synthetic_returns.agents.agent import Agent
-from synthetic_returns.credit.model import Credit
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.envs.credit_measure import CreditMeasure
 from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.viewer.playing import Played, play
@@ -53,18 +53,18 @@ class CreditQuality:
 def credit_quality(
     task: TaskSpec,
     agent: Agent,
-    credit: Credit | None,
+    explainer: Explainer | None,
     *,
     episodes: int = EPISODES,
     seed: int = 0,
 ) -> CreditQuality | None:
     """Plays episodes and measures their credit; None if nothing is defined for the task."""
     measure = task.credit_measure
-    if credit is None or measure is None:
+    if explainer is None or measure is None:
         return None
-    played = play(task, agent, credit, episodes, seed=seed)
+    played = play(task, agent, explainer, episodes, seed=seed)
     if measure.needs_failures:
-        played = played.beside(play(task, agent, credit, episodes, seed=seed, epsilon=1.0))
+        played = played.beside(play(task, agent, explainer, episodes, seed=seed, epsilon=1.0))
     return _measured(measure, played)
 
 

@@ -29,8 +29,8 @@ def measure(records: Sequence[RunRecord]) -> Measured:
     found: Measured = []
     for record in records:
         if record.config.has_credit and record.opened.has_checkpoint:
-            _, agent, credit = record.opened.load()
-            if quality := credit_quality(record.config.task, agent, credit):
+            _, agent, explainer = record.opened.load()
+            if quality := credit_quality(record.config.task, agent, explainer):
                 found.append((record, quality))
     return found
 

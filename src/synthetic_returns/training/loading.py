@@ -13,11 +13,9 @@ import jax
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.agents.registry import make_learner
 from synthetic_returns.config import Config
-from synthetic_returns.credit.auxiliary import AuxiliaryMethod
-from synthetic_returns.credit.method import Assigner
-from synthetic_returns.credit.model import AuxiliaryCredit, Credit, EpisodeCredit
-from synthetic_returns.credit.novelty.method import credit_state
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.engines.credit import explainer_of
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run
@@ -33,19 +31,13 @@ def load_agent(path: str | Path) -> tuple[Config, int, Agent]:
     return config, step, agent
 
 
-def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Credit | None]:
+def load_run(path: str | Path, config: Config) -> tuple[int, Agent, Explainer | None]:
     """The step of a run's newest checkpoint, its agent, and what explains the agent's credit."""
-    method = config.credit
     checkpoints = Checkpoints(Path(path) / "checkpoints")
     step, found = checkpoints.restore({"engine": _shapes(path, config)}, part=True)
     agent = found["engine"]["learner"].agent
-    if isinstance(method, Assigner):
-        state = credit_state(found["engine"]["credit"]["state"])
-        return step, agent, EpisodeCredit(state, method, config.view)
-    if isinstance(method, AuxiliaryMethod):
-        credit = AuxiliaryCredit(agent.network, agent.credit, method, config.reward.scale)
-        return step, agent, credit
-    return step, agent, None
+    state = found["engine"].get("credit", {}).get("state")
+    return step, agent, explainer_of(config, agent, state)
 
 
 def _shapes(path: str | Path, config: Config) -> dict[str, Any]:

@@ -14,14 +14,14 @@ from jaxtyping import Array, Float, Int
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.agent import Agent
+from synthetic_returns.credit.explainer import Explainer, Rollout
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.model import Credit, Played
 from synthetic_returns.credit.reference import reference_credit
 from synthetic_returns.envs.base import Environment, VectorEnvironment
 from synthetic_returns.envs.spec import TaskSpec
 from synthetic_returns.nn.exploring import ExploringNetwork
 from synthetic_returns.training.traces import SUFFIXES, Player, Trace
-from synthetic_returns.types import Key, TimeStep, Trajectory
+from synthetic_returns.types import Key, TimeStep
 from synthetic_returns.utils.sharing import shared
 
 __all__ = ["TraceRecorder"]
@@ -42,7 +42,9 @@ class TraceRecorder:
         """Compiles nothing yet; the first recording does."""
         self._task = task
 
-    def record(self, run: Path, step: int, seed: int, agent: Agent, credit: Credit | None) -> None:
+    def record(
+        self, run: Path, step: int, seed: int, agent: Agent, explainer: Explainer | None
+    ) -> None:
         """Writes the traces of this moment into a run directory.
 
         Args:
@@ -50,20 +52,20 @@ class TraceRecorder:
           step: environment steps of training so far.
           seed: the seed of the run; all its traces start from the same states.
           agent: plays.
-          credit: explains, if there is any.
+          explainer: explains its credit, if there is any.
         """
         key = jax.random.key(SEED_OFFSET + seed)
         task = self._task
         record = _compiled(task) if isinstance(task, Environment) else self._record_on_host
-        reference, episodes = record(agent, credit, key)
+        reference, episodes = record(agent, explainer, key)
         for player, (timestep, explanation) in episodes.items():
             trace = _cut(step, timestep, explanation, reference)
             trace.save(run / "traces" / f"{step}{SUFFIXES[player]}.npz")
 
-    def _record_on_host(self, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
+    def _record_on_host(self, agent: Agent, explainer: Explainer | None, key: Key) -> _Recorded:
         """The same for environments that cannot be compiled: slow, so only what is needed."""
-        played = _best(_whole(play_episodes(self._task, agent.network, EPISODES, key)))
-        return None, {"agent": (played.timestep, _explain_compiled(credit, played))}
+        played = _best(Rollout.of(play_episodes(self._task, agent.network, EPISODES, key)))
+        return None, {"agent": (played.timestep, _explain_compiled(explainer, played))}
 
 
 @shared
@@ -71,7 +73,9 @@ def _compiled(task: Environment) -> Callable[..., _Recorded]:
     return eqx.filter_jit(functools.partial(_play_and_explain, task))
 
 
-def _play_and_explain(env: Environment, agent: Agent, credit: Credit | None, key: Key) -> _Recorded:
+def _play_and_explain(
+    env: Environment, agent: Agent, explainer: Explainer | None, key: Key
+) -> _Recorded:
     """The longest possible episode of each player, with its explanation."""
     played = _play(env, agent, key)
     own, exploring, random = (
@@ -84,7 +88,7 @@ def _play_and_explain(env: Environment, agent: Agent, credit: Credit | None, key
         players.append("scripted")
     # Explained together, so that this is compiled once.
     beside = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *shown, random)
-    explanation = _explain(credit, beside)
+    explanation = _explain(explainer, beside)
     at_random = _columns(explanation, -RANDOM, None)
     reference = reference_credit(at_random, random.timestep.last)
     episodes: dict[Player, tuple[TimeStep, Explanation]] = {
@@ -94,8 +98,8 @@ def _play_and_explain(env: Environment, agent: Agent, credit: Credit | None, key
     return reference, episodes
 
 
-def _explain(credit: Credit | None, played: Played) -> Explanation:
-    return credit.explain(played) if credit else Explanation()
+def _explain(explainer: Explainer | None, played: Rollout) -> Explanation:
+    return explainer.explain(played) if explainer else Explanation()
 
 
 _explain_compiled = eqx.filter_jit(_explain)
@@ -113,19 +117,14 @@ def _opinion(
     return jax.nn.log_softmax(logits[:-1]), value[:-1]
 
 
-def _play(env: Environment, agent: Agent, key: Key) -> Played:
+def _play(env: Environment, agent: Agent, key: Key) -> Rollout:
     """Episodes of the agent, of the agent while it explores, and of random play, side by side."""
     vector = VectorEnvironment(env, contributions=env.has_contributions)
     epsilon = jnp.array([0.0] * EPISODES + [*EPSILON] + [1.0] * RANDOM)
     network = ExploringNetwork(agent.network, epsilon)
     start = actor.start(vector, network, len(epsilon), key)
     _, trajectory = actor.unroll(vector, network, start, env.max_episode_steps)
-    return _whole(trajectory)
-
-
-def _whole(trajectory: Trajectory) -> Played:
-    log_probs = jax.nn.log_softmax(trajectory.logits)
-    return Played(trajectory.timestep, trajectory.action, log_probs, trajectory.value)
+    return Rollout.of(trajectory)
 
 
 def _columns(batch: Any, start: int, end: int | None) -> Any:
@@ -133,12 +132,12 @@ def _columns(batch: Any, start: int, end: int | None) -> Any:
     return jax.tree.map(lambda x: x[:, start:end], batch)
 
 
-def _best(played: Played) -> Played:
+def _best(played: Rollout) -> Rollout:
     """The episode with the largest return: one in which nothing happens would show nothing."""
     return _column(played, jnp.argmax(_returns(played.timestep)))
 
 
-def _middling(played: Played) -> Played:
+def _middling(played: Rollout) -> Rollout:
     """The episode whose return is nearest to halfway between the smallest and the largest."""
     returns = _returns(played.timestep)
     halfway = (jnp.min(returns) + jnp.max(returns)) / 2
@@ -151,11 +150,11 @@ def _returns(timestep: TimeStep) -> Float[Array, "batch"]:
     return jnp.sum(jnp.where(ended & ~timestep.last, 0, timestep.reward), axis=0)
 
 
-def _column(played: Played, index: Int[Array, ""]) -> Played:
+def _column(played: Rollout, index: Int[Array, ""]) -> Rollout:
     return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, index, 1, axis=1), played)
 
 
-def _play_script(env: Environment, agent: Agent, key: Key) -> Played:
+def _play_script(env: Environment, agent: Agent, key: Key) -> Rollout:
     """An episode of the scripted policy, with what the agent thinks of it."""
     vector = VectorEnvironment(env, contributions=env.has_contributions)
     state, first = vector.reset(key[None])
@@ -168,7 +167,7 @@ def _play_script(env: Environment, agent: Agent, key: Key) -> Played:
     _, (later, action) = jax.lax.scan(step, state, length=env.max_episode_steps)
     timestep = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, later)
     log_probs, value = _opinion(agent, timestep)
-    return Played(timestep, action, log_probs, value)
+    return Rollout(timestep, action, log_probs, value)
 
 
 def _cut(step: int, timestep: TimeStep, explanation: Explanation, reference: Array | None) -> Trace:

@@ -121,8 +121,8 @@ def train_seeds(
                 if traces_due and step >= traces_due[0]:
                     traces_due = [at for at in traces_due if at > step]
                     for index, (run, c) in enumerate(zip(runs, configs, strict=True)):
-                        agent, credit = engine.agent(index), engine.credit(index)
-                        recorder.record(run.path, step, c.seed, agent, credit)
+                        agent, explainer = engine.agent(index), engine.explainer(index)
+                        recorder.record(run.path, step, c.seed, agent, explainer)
                         show_traces(writers[index], c, run.path)
                 if step >= min(report_at, config.steps):
                     rows = engine.report()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.model import Credit
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loading import load_run
 from synthetic_returns.training.run_config import read_config
@@ -44,7 +44,7 @@ class OpenedRun:
         """Whether there is an agent to play with."""
         return bool(Checkpoints(self.path / "checkpoints").steps())
 
-    def load(self) -> tuple[int, Agent, Credit | None]:
+    def load(self) -> tuple[int, Agent, Explainer | None]:
         """The step of the newest checkpoint, the agent, and what explains its credit."""
         if not self.has_checkpoint:
             raise RunError(

@@ -13,8 +13,8 @@ from jaxtyping import Array, Int
 from synthetic_returns.acting import actor
 from synthetic_returns.acting.host_actor import play_episodes
 from synthetic_returns.agents.agent import Agent
+from synthetic_returns.credit.explainer import Explainer, explain
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.model import Credit, explain
 from synthetic_returns.credit.reference import reference_credit
 from synthetic_returns.envs.base import Environment, VectorEnvironment, VectorState
 from synthetic_returns.envs.spec import TaskSpec
@@ -80,7 +80,7 @@ class Played:
 def play(
     task: TaskSpec,
     agent: Agent,
-    credit: Credit | None,
+    explainer: Explainer | None,
     episodes: int,
     *,
     seed: int = 0,
@@ -92,7 +92,7 @@ def play(
     Args:
       task: what to play.
       agent: plays.
-      credit: explains what it plays; None for an agent without.
+      explainer: explains what it plays; None for an agent without.
       episodes: how many.
       seed: of everything random.
       greedy: whether the agent takes the most probable action instead of sampling.
@@ -103,13 +103,13 @@ def play(
     shares = jnp.broadcast_to(jnp.asarray(epsilon, jnp.float32), episodes)
     network = ExploringNetwork(agent.network, shares, greedy=greedy)
     if not isinstance(task, Environment):
-        return _play_on_host(task, network, credit, episodes, key)
-    return Played(*_play(task, network, credit, episodes, key))
+        return _play_on_host(task, network, explainer, episodes, key)
+    return Played(*_play(task, network, explainer, episodes, key))
 
 
 @eqx.filter_jit
 def _play(
-    task: Environment, network: Network, credit: Credit | None, episodes: int, key: Key
+    task: Environment, network: Network, explainer: Explainer | None, episodes: int, key: Key
 ) -> tuple[Any, ...]:
     """Compiled once for all runs of a task; reports play many that differ by their seed alone."""
     vector = VectorEnvironment(task, contributions=task.has_contributions)
@@ -125,19 +125,19 @@ def _play(
     states = jax.tree.map(
         lambda first, rest: jnp.concatenate([first[None], rest]), start.env.inner, later
     )
-    return trajectory.timestep, explain(credit, trajectory), states
+    return trajectory.timestep, explain(explainer, trajectory), states
 
 
 _explain_one = eqx.filter_jit(explain)
 
 
 def _play_on_host(
-    task: TaskSpec, network: Network, credit: Credit | None, episodes: int, key: Key
+    task: TaskSpec, network: Network, explainer: Explainer | None, episodes: int, key: Key
 ) -> Played:
     """Episodes of environments that cannot be compiled, explained one by one: they are large."""
     trajectory = play_episodes(task, network, episodes, key)
     explanations = [
-        _explain_one(credit, jax.tree.map(lambda x, c=column: x[:, c : c + 1], trajectory))
+        _explain_one(explainer, jax.tree.map(lambda x, c=column: x[:, c : c + 1], trajectory))
         for column in range(episodes)
     ]
     explanation = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), *explanations)

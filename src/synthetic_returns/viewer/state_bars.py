@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from synthetic_returns.credit.model import Credit
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.envs.spec import TaskSpec
 
 __all__ = ["StateBars", "place_in_bars", "state_bars"]
@@ -26,14 +26,14 @@ class StateBars:
     decisive: int
 
 
-def state_bars(task: TaskSpec, credit: Credit | None) -> StateBars | None:
+def state_bars(task: TaskSpec, explainer: Explainer | None) -> StateBars | None:
     """The bars of a task that has few states; None for any other and without credit."""
     states = task.few_states
-    if states is None or credit is None:
+    if states is None or explainer is None:
         return None
     return StateBars(
         labels=states.labels,
-        credit=np.asarray(credit.of_states(jnp.asarray(states.observations))),
+        credit=np.asarray(explainer.of_states(jnp.asarray(states.observations))),
         decisive=states.decisive,
     )
 

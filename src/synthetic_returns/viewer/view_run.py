@@ -63,14 +63,14 @@ def record_run(
       greedy: whether the agent takes the most probable action instead of sampling.
     """
     opened = OpenedRun.open(Path(path))
-    step, agent, credit = opened.load()
+    step, agent, explainer = opened.load()
     task = opened.config.task
     own, others = (episodes + 1) // 2, episodes // 2
     # What cannot be compiled plays slowly: no more than is shown.
     tried, random = (max(TRIED, others), RANDOM) if isinstance(task, Environment) else (others, 0)
     shares = np.linspace(LEAST_EPSILON, 1.0, tried).tolist()
     epsilon = [0.0] * own + shares + [1.0] * random
-    played = play(task, agent, credit, len(epsilon), seed=seed, greedy=greedy, epsilon=epsilon)
+    played = play(task, agent, explainer, len(epsilon), seed=seed, greedy=greedy, epsilon=epsilon)
     by_return = own + np.argsort(played.returns()[own : own + tried])
     places = np.linspace(0, tried - 1, others).round().astype(int)
     shown = [*range(own), *by_return[places].tolist()]
@@ -80,7 +80,7 @@ def record_run(
         reference=played.columns(range(own + tried, len(epsilon))).reference() if random else None,
         players=[_player(epsilon[column]) for column in shown],
     )
-    return RecordedRun(opened, step, recordings, state_bars(task, credit))
+    return RecordedRun(opened, step, recordings, state_bars(task, explainer))
 
 
 def _player(epsilon: float) -> str:

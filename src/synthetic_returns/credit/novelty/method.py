@@ -12,9 +12,9 @@ from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.method import Assigner, Assignment, CreditMethod, Metrics, Need
-from synthetic_returns.credit.novelty.episodic import Visited, episodic_novelty, visit
 from synthetic_returns.credit.novelty.settings import NoveltySettings
 from synthetic_returns.credit.novelty.state import NoveltyState, train
+from synthetic_returns.credit.novelty.visited import Visited, episodic_novelty, visit
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.types import Key
 

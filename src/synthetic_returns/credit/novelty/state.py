@@ -9,8 +9,8 @@ from jaxtyping import Array, Float, Int, Shaped
 from synthetic_returns.agents.optimizers import adam
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.encoders import Encoder, make_encoder
-from synthetic_returns.credit.novelty.episodic import Visited, visit
 from synthetic_returns.credit.novelty.settings import NoveltySettings
+from synthetic_returns.credit.novelty.visited import Visited, visit
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.linear import affine
 from synthetic_returns.types import Key

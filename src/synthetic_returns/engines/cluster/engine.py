@@ -12,7 +12,7 @@ from typing import Any
 
 from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.model import Credit
+from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.engines.cluster.actor_process import Weights, to_weights
 from synthetic_returns.engines.cluster.crew import Crew
 from synthetic_returns.engines.settings import ClusterSettings
@@ -63,10 +63,10 @@ class ClusterEngine:
         del index
         return self._learner.agent
 
-    def credit(self, index: int) -> Credit | None:
+    def explainer(self, index: int) -> Explainer | None:
         """What explains the credit, if there is any."""
         del index
-        return self._learner.credit
+        return self._learner.explainer
 
     def report(self) -> list[dict[str, float]]:
         """Means over the episodes since the last report, the last losses, the lag and faults."""

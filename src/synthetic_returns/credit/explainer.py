@@ -1,4 +1,4 @@
-"""A credit method with what it has learned, ready to be asked about episodes."""
+"""What explains the credit of episodes: a method, with what it has learned."""
 
 from typing import Any
 
@@ -15,11 +15,13 @@ from synthetic_returns.credit.view import View
 from synthetic_returns.nn.networks import Network
 from synthetic_returns.types import TimeStep, Trajectory
 
-__all__ = ["AuxiliaryCredit", "Credit", "EpisodeCredit", "Played", "explain"]
+__all__ = ["AuxiliaryExplainer", "EpisodeExplainer", "Explainer", "Rollout", "explain"]
 
 
-class Played(eqx.Module):
-    """Whole episodes, one in each column from FIRST to LAST; what comes after means nothing.
+class Rollout(eqx.Module):
+    """Whole episodes as they were played, one in each column from FIRST to LAST.
+
+    What comes after means nothing.
 
     Attributes:
       timestep: ``[T + 1, B]``.
@@ -33,8 +35,14 @@ class Played(eqx.Module):
     log_probs: Float[Array, "time batch actions"] | None = None
     value: Float[Array, "time batch"] | None = None
 
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> "Rollout":
+        """What an agent rollout."""
+        log_probs = jax.nn.log_softmax(trajectory.logits)
+        return cls(trajectory.timestep, trajectory.action, log_probs, trajectory.value)
 
-class EpisodeCredit(eqx.Module):
+
+class EpisodeExplainer(eqx.Module):
     """A method that gives credit beside the agent.
 
     Attributes:
@@ -47,9 +55,9 @@ class EpisodeCredit(eqx.Module):
     method: Assigner = eqx.field(static=True)
     view: View = eqx.field(static=True)
 
-    def explain(self, played: Played) -> Explanation:
+    def explain(self, rollout: Rollout) -> Explanation:
         """What the method says about every state of whole episodes."""
-        timestep = played.timestep
+        timestep = rollout.timestep
         ended = jnp.cumsum(timestep.last, axis=0, dtype=jnp.int32) > 0
         running = ~ended[:-1]
         told = timestep.contribution
@@ -58,9 +66,9 @@ class EpisodeCredit(eqx.Module):
             reward=jnp.where(running, timestep.reward[1:], 0),
             discount=jnp.where(running, timestep.discount[1:], 0),
             length=jnp.sum(running, axis=0, dtype=jnp.int32),
-            action=played.action,
-            log_probs=played.log_probs,
-            value=played.value,
+            action=rollout.action,
+            log_probs=rollout.log_probs,
+            value=rollout.value,
             contribution=None if told is None else jnp.where(running, told[1:], 0),
         )
         if self.view.stride == 1:
@@ -116,7 +124,7 @@ class EpisodeCredit(eqx.Module):
         return _with_credit(spread, jnp.concatenate([spread.paid[:1], paid]))
 
 
-class AuxiliaryCredit(eqx.Module):
+class AuxiliaryExplainer(eqx.Module):
     """A method that is trained with the agent.
 
     Attributes:
@@ -131,9 +139,9 @@ class AuxiliaryCredit(eqx.Module):
     method: AuxiliaryMethod = eqx.field(static=True)
     reward_scale: float = eqx.field(static=True)
 
-    def explain(self, played: Played) -> Explanation:
+    def explain(self, rollout: Rollout) -> Explanation:
         """What the method says about every state of whole episodes, in the environment's units."""
-        timestep = played.timestep
+        timestep = rollout.timestep
         features = self.network.torso(timestep.observation)
         core = self.network.initial_state(timestep.reward.shape[1])
         hidden, _ = self.network.recur(features, timestep.first, core)
@@ -162,15 +170,12 @@ class AuxiliaryCredit(eqx.Module):
         return credit / self.reward_scale
 
 
-Credit = EpisodeCredit | AuxiliaryCredit
+Explainer = EpisodeExplainer | AuxiliaryExplainer
 
 
-def explain(credit: Credit | None, trajectory: Trajectory) -> Explanation:
+def explain(explainer: Explainer | None, trajectory: Trajectory) -> Explanation:
     """What a method says about the episodes that an agent played; nothing, if there is none."""
-    if credit is None:
-        return Explanation()
-    log_pi = jax.nn.log_softmax(trajectory.logits)
-    return credit.explain(Played(trajectory.timestep, trajectory.action, log_pi, trajectory.value))
+    return Explanation() if explainer is None else explainer.explain(Rollout.of(trajectory))
 
 
 def _with_credit(explanation: Explanation, values: Array) -> Explanation:

@@ -10,6 +10,7 @@ __all__ = [
     "suffix_average",
     "tracked",
     "tracking_rate",
+    "unit_of",
 ]
 
 RATE = 0.02  # of running averages
@@ -48,6 +49,11 @@ def tracked(
 ) -> Float[Array, "..."]:
     """A running average after ``count`` values; at first it is their mean."""
     return average + tracking_rate(count) * (value - average)
+
+
+def unit_of(square: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The unit of measure that a running variance or mean square makes: its root, and never 0."""
+    return jnp.sqrt(jnp.maximum(square, 1e-12))
 
 
 def suffix_average(

@@ -20,6 +20,7 @@ from synthetic_returns.utils.averages import (
     masked_mean,
     suffix_average,
     tracked,
+    unit_of,
 )
 
 __all__ = ["AdvanceState", "examine", "times", "train"]
@@ -95,7 +96,7 @@ class AdvanceState(eqx.Module):
     @property
     def scale(self) -> Float[Array, ""]:
         """The unit in which the model measures rewards."""
-        return jnp.sqrt(jnp.maximum(self.variance, 1e-12))
+        return unit_of(self.variance)
 
     @property
     def trust(self) -> Float[Array, "3"]:

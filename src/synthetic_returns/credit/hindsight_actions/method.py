@@ -30,7 +30,7 @@ from synthetic_returns.credit.method import Assignment, CreditMethod, Gives, Met
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
-from synthetic_returns.utils.averages import masked_mean, tracked
+from synthetic_returns.utils.averages import masked_mean, tracked, unit_of
 from synthetic_returns.utils.checks import check_positive
 
 __all__ = [
@@ -69,11 +69,11 @@ class HindsightState(eqx.Module):
     @property
     def scale(self) -> Float[Array, ""]:
         """The unit in which the model measures rewards."""
-        return jnp.sqrt(jnp.maximum(self.square, 1e-12))
+        return unit_of(self.square)
 
     def standardised(self, to_come: Float[Array, "time batch"]) -> Float[Array, "time batch"]:
         """Returns to come, as the model sees them."""
-        return (to_come - self.return_mean) / jnp.sqrt(jnp.maximum(self.return_variance, 1e-12))
+        return (to_come - self.return_mean) / unit_of(self.return_variance)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ from synthetic_returns.credit.novelty.visited import Visited, visit
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.linear import affine
 from synthetic_returns.types import Key
-from synthetic_returns.utils.averages import masked_mean, masked_variance, tracked
+from synthetic_returns.utils.averages import masked_mean, masked_variance, tracked, unit_of
 
 __all__ = ["NoveltyModel", "NoveltyState", "train"]
 
@@ -97,7 +97,7 @@ class NoveltyState(eqx.Module):
     ) -> Float[Array, "*batch"]:
         """``1 + (surprise - mean) / deviation``, from 1 to ``most``: how new states are at all."""
         mean, variance = self.surprise
-        above = (self.model.surprise(observation) - mean) / jnp.sqrt(jnp.maximum(variance, 1e-12))
+        above = (self.model.surprise(observation) - mean) / unit_of(variance)
         return jnp.where(self.updates > 0, jnp.clip(1 + above, 1, most), 1)
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.pairwise.model import PairwiseModel
-from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
+from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked, unit_of
 
 __all__ = ["PairwiseState", "train"]
 
@@ -38,7 +38,7 @@ class PairwiseState(eqx.Module):
     @property
     def scale(self) -> Float[Array, ""]:
         """The unit in which the model measures rewards."""
-        return jnp.sqrt(jnp.maximum(self.square, 1e-12))
+        return unit_of(self.square)
 
 
 def train(

@@ -19,7 +19,7 @@ from synthetic_returns.credit.transitions import TransitionEncoder
 from synthetic_returns.nn.mlp import Mlp
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
-from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
+from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked, unit_of
 from synthetic_returns.utils.checks import check_positive_number
 
 __all__ = ["Redistribution", "RedistributionState", "RewardModel", "shares", "starts"]
@@ -89,7 +89,7 @@ class RedistributionState(eqx.Module):
     @property
     def scale(self) -> Float[Array, ""]:
         """The unit of the shares."""
-        return jnp.sqrt(jnp.maximum(self.variance, 1e-12))
+        return unit_of(self.variance)
 
     def redistributed(
         self,

@@ -10,7 +10,7 @@ from synthetic_returns.agents.optimizers import steady_adam
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.credit.episodic.state import return_over
 from synthetic_returns.credit.rudder.model import Forecast, ReturnModel
-from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
+from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked, unit_of
 
 __all__ = ["RudderState", "examine", "forecast", "losses", "targets", "train"]
 
@@ -51,7 +51,7 @@ class RudderState(eqx.Module):
     @property
     def scale(self) -> Float[Array, ""]:
         """The unit in which the model measures rewards."""
-        return jnp.sqrt(jnp.maximum(self.variance, 1e-12))
+        return unit_of(self.variance)
 
     @property
     def quality(self) -> Float[Array, ""]:

@@ -20,7 +20,7 @@ from synthetic_returns.credit.tvt.model import MemoryModel, Reads
 from synthetic_returns.credit.tvt.transport import transport_from, transported
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
-from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked
+from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked, unit_of
 from synthetic_returns.utils.checks import check_positive, check_positive_number
 
 MOST_UNUSUAL = 30.0  # standard deviations
@@ -52,7 +52,7 @@ class TvtState(eqx.Module):
     @property
     def scale(self) -> Float[Array, ""]:
         """The unit of values and rewards."""
-        return jnp.sqrt(jnp.maximum(self.variance, 1e-12))
+        return unit_of(self.variance)
 
     def measured(self, episodes: EpisodeBatch, returns: Float[Array, "time batch"]) -> "TvtState":
         """With what a batch of episodes says about the size of returns and observations."""

@@ -107,17 +107,7 @@ class EpisodeExplainer(eqx.Module):
         if Need.WHOLE_EPISODES in self.method.needs:
             arrived = is_kept | (time == whole.length[None])
             return _with_credit(spread, jnp.where(arrived, spread.paid, 0))
-        segment = Segment(
-            observation=whole.observation,
-            first=jnp.broadcast_to(time == 0, (len(time), len(whole.length))),
-            last=time >= whole.length[None],
-            reward=whole.reward,
-            discount=whole.discount,
-            action=whole.action,
-            log_probs=whole.log_probs,
-            value=whole.value,
-            contribution=whole.contribution,
-        )
+        segment = Segment.of_episodes(**vars(whole))
         carry = self.method.start(self.state, len(whole.length))
         assignment, _ = self.method.assign(self.state, carry, segment)
         paid: Any = assignment.reward

@@ -232,18 +232,7 @@ class EpisodeLearner:
     def _credit_of(self, episode: Episode) -> Assignment:
         """The credit of one complete episode, ``[T, 1]``."""
         batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
-        time = jnp.arange(batch.observation.shape[0], dtype=jnp.int32)[:, None]
-        whole = Segment(
-            observation=batch.observation,
-            first=time == 0,
-            last=time >= batch.length[None],
-            reward=batch.reward,
-            discount=batch.discount,
-            action=batch.action,
-            log_probs=batch.log_probs,
-            value=batch.value,
-        )
-        credit, _ = self._credit(self._start(1), whole)
+        credit, _ = self._credit(self._start(1), Segment.of_episodes(**vars(batch)))
         return jax.tree.map(lambda x: x[: len(episode)], credit)
 
     def _start(self, num_envs: int) -> tuple[Any, Array]:

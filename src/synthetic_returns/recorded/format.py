@@ -174,7 +174,7 @@ def read_format(episodes: Iterable[Episode], *, standardised: bool = True) -> Fo
 
 def whole_segment(episode: Episode, view: View) -> Segment:
     """A whole episode as a segment of one stream, padded to one of few lengths."""
-    steps, size = len(episode), bucket(len(episode))
+    size = bucket(len(episode))
 
     def column(x: np.ndarray | None, length: int = size) -> Any:
         if x is None:
@@ -182,11 +182,9 @@ def whole_segment(episode: Episode, view: View) -> Segment:
         kept = x.astype(np.float32) if x.dtype == np.float64 else x
         return np.pad(kept, [(0, length - len(x))] + [(0, 0)] * (x.ndim - 1))[:, None]
 
-    time = np.arange(size + 1)[:, None]
-    return Segment(
+    return Segment.of_episodes(
+        np.array([len(episode)], np.int32),
         observation=view.crop(column(episode.observation, size + 1)),
-        first=time == 0,
-        last=time >= steps,
         reward=column(episode.reward),
         discount=column(episode.discount),
         action=column(episode.action),

@@ -200,14 +200,12 @@ def _whole(pieces: Sequence[Piece]) -> Segment:
     """A finished episode, as a segment of one environment."""
     states = [*(piece.observation for piece in pieces), pieces[-1].arrived[-1:]]
     reward = np.concatenate([piece.reward for piece in pieces])
-    time = np.arange(len(reward) + 1)
     discount = np.ones(len(reward), np.float32)
     discount[-1] = 0 if pieces[-1].terminated else 1
     actions = [piece.action for piece in pieces if piece.action is not None]
-    return Segment(
+    return Segment.of_episodes(
+        np.array([len(reward)], np.int32),
         observation=np.concatenate(states)[:, None],
-        first=(time == 0)[:, None],
-        last=(time == len(reward))[:, None],
         reward=reward[:, None],
         discount=discount[:, None],
         action=np.concatenate(actions)[:, None] if actions else None,

@@ -1,6 +1,7 @@
 """One finished episode, a batch of them, and a segment of running ones."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -103,6 +104,18 @@ class Segment:
     value: Float[AnyArray, "time batch"] | None = None
     contribution: Float[AnyArray, "time batch"] | None = None
 
+    @classmethod
+    def of_episodes(cls, length: Int[AnyArray, "batch"], **fields: Any) -> "Segment":
+        """Whole episodes, one in each column, with as many steps as ``length`` says of each.
+
+        Args:
+          length: steps of each episode.
+          **fields: all else, padded to one length.
+        """
+        time = np.arange(len(fields["observation"]), dtype=np.int32)[:, None]
+        last = time >= length[None]
+        return cls(first=np.broadcast_to(time == 0, last.shape), last=last, **fields)
+
     @property
     def valid(self) -> Bool[AnyArray, "time batch"]:
         """Which transitions stay within an episode."""
@@ -116,12 +129,14 @@ class Segment:
 
 def whole_episodes(segment: Segment) -> EpisodeBatch:
     """The one whole episode in each column of a segment."""
-    valid = jnp.asarray(segment.valid)
+    device = jax.tree.map(jnp.asarray, segment)
     return EpisodeBatch(
-        observation=jnp.asarray(segment.observation),
-        reward=jnp.where(valid, jnp.asarray(segment.reward), 0),
-        discount=jnp.asarray(segment.discount),
-        length=jnp.sum(valid, axis=0, dtype=jnp.int32),
-        action=None if segment.action is None else jnp.asarray(segment.action),
-        log_probs=None if segment.log_probs is None else jnp.asarray(segment.log_probs),
+        observation=device.observation,
+        reward=jnp.where(device.valid, device.reward, 0),
+        discount=device.discount,
+        length=jnp.sum(device.valid, axis=0, dtype=jnp.int32),
+        action=device.action,
+        log_probs=device.log_probs,
+        value=device.value,
+        contribution=device.contribution,
     )

@@ -11,10 +11,12 @@ import pytest
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Segment
 from synthetic_returns.credit.driver import CreditDriver
-from synthetic_returns.credit.explainer import EpisodeExplainer
+from synthetic_returns.credit.explainer import EpisodeExplainer, Rollout
+from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
-from tests.credit.methods import Linear
+from synthetic_returns.types import StepType, TimeStep
+from tests.credit.methods import Linear, Uniform
 from tests.credit.test_recorder import make_stream, thinned_by_hand
 
 
@@ -103,3 +105,42 @@ def test_every_method_sees_differences():
     assert driver.buffer.arrays["observation"].dtype == np.uint8  # small, as they came
     credit = EpisodeExplainer(driver.state, driver.method, view)
     np.testing.assert_allclose(credit.of_states(jnp.asarray(frames[:-1, 0])), worth[:-1], atol=1e-5)
+
+
+class Shared(Uniform):
+    """Explains what it pays: the same share of the return for every state."""
+
+    name: ClassVar[str] = "test-shared"
+
+    def explain(self, state, episodes):
+        mean = jnp.sum(episodes.reward, axis=0) / episodes.length
+        share = jnp.broadcast_to(mean[None], episodes.observation.shape[:2])
+        return Explanation({"share": Term(share, "share")}, credit="share")
+
+
+def test_truncated_episodes_are_explained_with_the_rewards_that_they_are_paid_by():
+    view, steps = View(truncated_reward=-7.0), 4
+    kinds = [StepType.FIRST, *[StepType.MID] * (steps - 1), StepType.LAST]
+    timestep = TimeStep(
+        step_type=jnp.asarray(kinds, jnp.int8)[:, None],
+        reward=jnp.ones((steps + 1, 1)),
+        discount=jnp.ones((steps + 1, 1)),  # it was cut off
+        observation=jnp.zeros((steps + 1, 1, 2)),
+        events={},
+    )
+    spec = EpisodeSpec.seen(view, (2,), np.dtype(np.float32), steps)
+    driver = CreditDriver(
+        Shared(), spec, view, max_episode_steps=steps, num_envs=1, key=jax.random.key(0)
+    )
+    segment = Segment(
+        observation=np.asarray(timestep.observation),
+        first=np.asarray(timestep.first),
+        last=np.asarray(timestep.last),
+        reward=np.asarray(timestep.reward[1:]),
+        discount=np.asarray(timestep.discount[1:]),
+    )
+    ((_, paid),) = driver.follow(segment, None)
+    assert paid.reward is not None
+    np.testing.assert_allclose(paid.reward[:, 0], [-1, -1, -1, 0], atol=1e-6)
+    explained = EpisodeExplainer(driver.state, driver.method, view).explain(Rollout(timestep))
+    np.testing.assert_allclose(explained.paid[1:], paid.reward, atol=1e-6)

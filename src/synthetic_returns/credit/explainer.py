@@ -61,10 +61,11 @@ class EpisodeExplainer(eqx.Module):
         ended = jnp.cumsum(timestep.last, axis=0, dtype=jnp.int32) > 0
         running = ~ended[:-1]
         told = timestep.contribution
+        reward, discount = timestep.reward[1:], timestep.discount[1:]
         whole = EpisodeBatch(
             observation=self.view.seen(timestep.observation),
-            reward=jnp.where(running, timestep.reward[1:], 0),
-            discount=jnp.where(running, timestep.discount[1:], 0),
+            reward=jnp.where(running, self.view.rewards(reward, timestep.last[1:], discount), 0),
+            discount=jnp.where(running, discount, 0),
             length=jnp.sum(running, axis=0, dtype=jnp.int32),
             action=rollout.action,
             log_probs=rollout.log_probs,

@@ -59,6 +59,19 @@ class View:
         kept = self.crop(observation)
         return differences(kept) if self.changes else kept
 
+    def rewards(self, reward: Any, last: Any, discount: Any) -> Any:
+        """The rewards that methods learn from, numpy's or JAX's; the agent's stay as they are.
+
+        Args:
+          reward: of each transition.
+          last: whether it ends its episode.
+          discount: after it; a truncated episode goes on.
+        """
+        if self.truncated_reward is None:
+            return reward
+        where: Any = np.where if isinstance(reward, np.ndarray) else jnp.where
+        return where(last & (discount > 0), np.float32(self.truncated_reward), reward)
+
     def kept(self, steps: Any) -> Any:
         """How many states are kept of this number, or of each of these."""
         return -(-steps // self.stride)

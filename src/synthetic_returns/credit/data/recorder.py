@@ -83,14 +83,11 @@ class EpisodeRecorder:
     def record(self, segment: Segment) -> Iterator[Ended]:
         """Takes in a segment of numpy arrays; gives the episodes that ended in it."""
         view, length = self._view, self.length
-        observation, first, last, reward = (
-            np.asarray(x)
-            for x in (segment.observation, segment.first, segment.last, segment.reward)
+        observation, first, last, reward, discount = (
+            np.asarray(getattr(segment, name))
+            for name in ("observation", "first", "last", "reward", "discount")
         )
-        if view.truncated_reward is not None:
-            truncated = last[1:] & (np.asarray(segment.discount) > 0)
-            reward = np.where(truncated, np.float32(view.truncated_reward), reward)
-        of_steps = {"reward": reward, "discount": np.asarray(segment.discount)}
+        of_steps = {"reward": view.rewards(reward, last[1:], discount), "discount": discount}
         known = {name: getattr(segment, name) for name in OPTIONAL if name in self._arrays}
         of_states = {name: np.asarray(x) for name, x in known.items() if x is not None}
         for t in range(len(reward)):

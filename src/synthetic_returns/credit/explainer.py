@@ -78,10 +78,7 @@ class EpisodeExplainer(eqx.Module):
             explanation = self._spread(
                 self.method.explain(self.state, self.view.thin(whole)), whole
             )
-        # Terminal states earn nothing, and there is nothing to be done in them.
-        paid = jnp.asarray(explanation.paid)
-        last = jnp.reshape(timestep.last, timestep.last.shape + (1,) * (paid.ndim - 2))
-        return _with_credit(explanation, jnp.where(last, 0, paid))
+        return explanation.earned(timestep.last)
 
     def of_states(self, observation: Shaped[Array, "batch *shape"]) -> Float[Array, "batch"]:
         """The credit of single states; NaN if it depends on what came before."""
@@ -107,12 +104,12 @@ class EpisodeExplainer(eqx.Module):
             return spread
         if Need.WHOLE_EPISODES in self.method.needs:
             arrived = is_kept | (time == whole.length[None])
-            return _with_credit(spread, jnp.where(arrived, spread.paid, 0))
+            return spread.with_credit(jnp.where(arrived, spread.paid, 0))
         segment = Segment.of_episodes(**vars(whole))
         carry = self.method.start(self.state, len(whole.length))
         assignment, _ = self.method.assign(self.state, carry, segment)
         paid: Any = assignment.reward
-        return _with_credit(spread, jnp.concatenate([spread.paid[:1], paid]))
+        return spread.with_credit(jnp.concatenate([spread.paid[:1], paid]))
 
 
 class AuxiliaryExplainer(eqx.Module):
@@ -146,7 +143,7 @@ class AuxiliaryExplainer(eqx.Module):
                 reward=self.reward_scale * timestep.reward[1:],
             ),
         )
-        explanation = _with_credit(explanation, jnp.where(timestep.last, 0, explanation.paid))
+        explanation = explanation.earned(timestep.last)
         terms = {
             name: term
             if term.kind == "gate"
@@ -167,7 +164,3 @@ Explainer = EpisodeExplainer | AuxiliaryExplainer
 def explain(explainer: Explainer | None, trajectory: Trajectory) -> Explanation:
     """What a method says about the episodes that an agent played; nothing, if there is none."""
     return Explanation() if explainer is None else explainer.explain(Rollout.of(trajectory))
-
-
-def _with_credit(explanation: Explanation, values: Array) -> Explanation:
-    return eqx.tree_at(lambda e: e.terms[e.credit].values, explanation, values)

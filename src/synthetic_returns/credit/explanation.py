@@ -7,9 +7,11 @@ from typing import Literal, get_args
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Shaped
+from jaxtyping import Array, Bool, Shaped
 
+from synthetic_returns.credit.settlement import at_ends
 from synthetic_returns.utils.notebook import bars_svg, facts_table
 
 __all__ = ["KINDS", "Explanation", "Term"]
@@ -99,6 +101,18 @@ class Explanation(eqx.Module):
         if self.credit is None:
             raise ValueError("there is no credit to look at; check `credit` for None first.")
         return self.terms[self.credit].values
+
+    def with_credit(self, values: Array) -> "Explanation":
+        """The same with other credit."""
+        return eqx.tree_at(lambda e: e.terms[e.credit].values, self, values)
+
+    def earned(self, last: Bool[Array, "states ..."]) -> "Explanation":
+        """The same with credit as it is earned: that of terminal states is nothing.
+
+        Args:
+          last: whether an episode ends in each state.
+        """
+        return self.with_credit(at_ends(jnp.asarray(self.paid), last))
 
     def per_state(self) -> np.ndarray | None:
         """The credit of one episode as one number for each state; None if there is no credit."""

@@ -173,13 +173,7 @@ class EpisodeLearner:
             return eqx.tree_at(lambda t: t.values, term, values)
 
         terms = {name: of_episode(term) for name, term in explanation.terms.items()}
-        explanation = Explanation(terms, explanation.credit)
-        # Terminal states earn nothing.
-        return eqx.tree_at(
-            lambda e: e.terms[e.credit].values,
-            explanation,
-            jnp.asarray(explanation.paid).at[-1].set(0),
-        )
+        return Explanation(terms, explanation.credit).earned(jnp.arange(states) == states - 1)
 
     def report(self) -> dict[str, float]:
         """Diagnostics of the last update and the state, and the size of the buffer."""

@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation
-from synthetic_returns.credit.settlement import settled
+from synthetic_returns.credit.settlement import at_ends, settled
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.types import Key
 
@@ -63,18 +63,15 @@ class Assignment(eqx.Module):
     def earned(self, last: Bool[Array, "states batch"]) -> "Assignment":
         """The credit without terminal states and transitions between episodes: these earn nothing.
 
-        No later reward can depend on a terminal state, so no method can learn its credit.
-
         Args:
           last: whether an episode ends in each of the T + 1 states.
         """
         from_last, to_last = last[:-1], last[1:]
         reward, advantage = self.reward, self.advantage
-        if reward is not None:
-            reward = jnp.where(from_last | to_last, 0, reward)
-        if advantage is not None:
-            advantage = jnp.where(from_last[..., None], 0, advantage)
-        return Assignment(reward, advantage)
+        return Assignment(
+            None if reward is None else at_ends(reward, from_last | to_last),
+            None if advantage is None else at_ends(advantage, from_last),
+        )
 
 
 @dataclasses.dataclass(frozen=True)

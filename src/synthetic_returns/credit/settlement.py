@@ -1,10 +1,28 @@
-"""Credit as an advance: what an episode was paid before its end is settled there."""
+"""What the end of an episode pays: terminal states earn nothing, and advances are settled."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
-__all__ = ["settled"]
+__all__ = ["at_ends", "settled"]
+
+
+def at_ends(credit: Any, last: Any, advanced: Any = 0) -> Any:
+    """The credit of states or transitions, numpy's or JAX's, with what ends pay in its place.
+
+    No later reward can depend on a terminal state, so no method can learn its credit: it earns
+    nothing. If credit is an advance, its end takes back what the episode was paid before.
+
+    Args:
+      credit: with any axes behind those of ``last``.
+      last: where an episode ends.
+      advanced: what the episode was paid before, if it is to be settled.
+    """
+    where: Any = np.where if isinstance(credit, np.ndarray) else jnp.where
+    return where(last.reshape(last.shape + (1,) * (credit.ndim - last.ndim)), -advanced, credit)
 
 
 def settled(
@@ -32,7 +50,7 @@ def settled(
     ) -> tuple[Float[Array, "batch"], Float[Array, "batch"]]:
         credit_t, first_tm1, last_t = inputs
         advanced = jnp.where(first_tm1, 0, advanced)
-        paid_t = jnp.where(last_t, -advanced, credit_t)
+        paid_t = at_ends(credit_t, last_t, advanced)
         return advanced + paid_t, paid_t
 
     advanced, paid = jax.lax.scan(step, advanced, (credit, first[:-1], last[1:]))

@@ -13,6 +13,7 @@ import numpy as np
 
 from synthetic_returns.credit.choosing import check_single_transitions
 from synthetic_returns.credit.data.episode import Segment
+from synthetic_returns.credit.settlement import at_ends
 from synthetic_returns.wrappers.stream import StreamCredit
 
 __all__ = ["Arrived", "Piece", "PieceCredit"]
@@ -157,11 +158,10 @@ class PieceCredit:
         paid = []
         ends = np.cumsum([len(piece) for piece in pieces])[:-1]
         for (episode, _, piece), credit in zip(arrived, np.split(earned, ends), strict=True):
-            credit, last = credit.copy(), np.zeros(len(piece), bool)
-            if piece.ended:
-                last[-1] = True
-                advanced = episode.advanced + float(credit[:-1].sum())
-                credit[-1] = -advanced if driver.method.conserves else 0
+            last = np.zeros(len(piece), bool)
+            last[-1] = piece.ended
+            advanced = episode.advanced + float(credit[:-1].sum())
+            credit = at_ends(credit, last, advanced if driver.method.conserves else 0)
             episode.advanced += float(credit.sum())
             paid.append(mix.augmented(piece.reward, credit, last))
         return paid

@@ -29,6 +29,7 @@ except ImportError as error:
 from synthetic_returns.credit.choosing import check_single_transitions
 from synthetic_returns.credit.data.episode import Segment
 from synthetic_returns.credit.saved import load_driver, save_driver
+from synthetic_returns.credit.settlement import at_ends
 from synthetic_returns.wrappers.credited import TRUE_REWARD, CreditedData
 from synthetic_returns.wrappers.sb3 import time_limit
 from synthetic_returns.wrappers.stream import Settings, StreamCredit
@@ -114,7 +115,8 @@ class _CreditedReplay(CreditedData, Generic[Buffer]):
         step, place = np.concatenate(steps), np.concatenate(places)
         if len(step):
             earned = self._earned(step, envs[place])
-            np.add.at(credit, place, np.where(ends[place], -earned, earned))
+            np.add.at(credit, place, earned)  # of ends, what the steps before them were advanced
+        credit = at_ends(credit, ends, credit)
         return self.credit.mix.augmented(true, credit, ends).reshape(shape)
 
     def _earned(self: Any, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:

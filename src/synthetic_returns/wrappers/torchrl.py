@@ -25,6 +25,7 @@ except ImportError as error:
     ) from error
 
 from synthetic_returns.credit.saved import load_driver, save_driver
+from synthetic_returns.credit.settlement import at_ends
 from synthetic_returns.wrappers.credited import TRUE_REWARD, CreditedData
 from synthetic_returns.wrappers.pieces import Piece, PieceCredit
 from synthetic_returns.wrappers.stream import Settings, StreamCredit
@@ -122,15 +123,17 @@ class CreditTransform(CreditedData, Transform):
         ends = _numpy(flat["next", "done"]).reshape(-1)
         credit = np.zeros(len(true), np.float32)
         credit[~ends] = self._earned(flat, np.flatnonzero(~ends))
+        advanced = np.zeros(len(true), np.float32)
         if self.credit.driver.method.conserves:
-            credit[ends] = self._settlements(flat, np.flatnonzero(ends))
+            advanced[ends] = self._advanced(flat, np.flatnonzero(ends))
+        credit = at_ends(credit, ends, advanced)
         paid = torch.from_numpy(self.credit.mix.augmented(true, credit, ends))
         tensordict.set(("next", TRUE_REWARD), reward)
         tensordict.set(("next", "reward"), paid.reshape(reward.shape).to(reward))
         return tensordict
 
-    def _settlements(self, flat: TensorDictBase, rows: np.ndarray) -> np.ndarray:
-        """What the ends of episodes take back: what the steps before, that are held, are paid."""
+    def _advanced(self, flat: TensorDictBase, rows: np.ndarray) -> np.ndarray:
+        """What episodes were paid before their ends, by the steps that are held."""
         if not len(rows):
             return np.zeros(0, np.float32)
         held: Any = self._storage[:]
@@ -141,7 +144,7 @@ class CreditTransform(CreditedData, Transform):
         ]
         places = np.repeat(np.arange(len(rows)), [len(x) for x in before])
         earned = self._earned(held, np.concatenate(before))
-        return -np.bincount(places, earned, len(rows)).astype(np.float32)
+        return np.bincount(places, earned, len(rows))
 
     def _earned(self, data: TensorDictBase, rows: np.ndarray) -> np.ndarray:
         """What transitions that do not end their episodes earn now."""

@@ -67,6 +67,7 @@ def segment(part):
         action=actions[:-1].astype(np.int32),
         log_probs=policy(actions[:-1]),
         value=2 * actions[:-1].astype(np.float32),
+        contribution=numbers[1:].astype(np.float32),
     )
 
 

@@ -175,6 +175,7 @@ def test_a_transition_is_paid_its_share_instead_of_its_reward(method):
         one.discount[:, None], one.action[:, None],
     )  # fmt: skip
     credit, _ = method.assign(state, None, segment)
+    credit = credit.shared_out(1)
     want = 0.5 + 2 * share - one.reward
     np.testing.assert_allclose(np.asarray(credit.reward)[:, 0], want, rtol=1e-4, atol=1e-5)
     explained = method.explain(state, padded([one], STEPS, ["action"]))

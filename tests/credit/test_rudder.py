@@ -12,6 +12,7 @@ import pytest
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.driver import CreditDriver
+from synthetic_returns.credit.needs import check_needs
 from synthetic_returns.credit.rudder.method import Rudder
 from synthetic_returns.credit.rudder.model import ReturnModel
 from synthetic_returns.credit.rudder.state import RudderState, examine, forecast, losses, targets
@@ -186,6 +187,7 @@ def test_episodes_in_one_stream_are_read_apart():
     )
     method = dataclasses.replace(METHOD, gated=False)
     credit, reading = method.assign(STATE, method.start(STATE, 1), segment)
+    credit = credit.shared_out(1)
     paid = np.asarray(credit.reward)[:, 0]
     for part, one in ((paid[:n], first), (paid[n + 1 :], second)):
         before, after = say(STATE.model, one)
@@ -200,7 +202,7 @@ def test_episodes_that_an_lstm_cannot_be_trained_on_are_refused():
     ):
         dataclasses.replace(METHOD, max_episode_steps=5).init(SPEC, jax.random.key(0))
     with pytest.raises(ValueError, match=r"one state in 3 .*: set the stride to 1"):
-        METHOD.init(dataclasses.replace(SPEC, stride=3), jax.random.key(0))
+        check_needs(METHOD, dataclasses.replace(SPEC, stride=3))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from synthetic_returns.training.trace_recorder import TraceRecorder
 from synthetic_returns.training.traces import Trace, read_traces, trace_points
 from synthetic_returns.training.trainer import train
 from synthetic_returns.viewer.playing import play, record
-from synthetic_returns.viewer.shown_terms import line_charts
+from synthetic_returns.viewer.shown_terms import line_charts, shown_terms
 from synthetic_returns.viewer.state_bars import state_bars
 from tests.small import small_config, untrained
 from tests.viewer.made_up import one_of_each_kind
@@ -195,7 +195,9 @@ def test_a_prediction_of_several_rewards_says_so_and_is_shown_over_their_sum():
     assert (six["title"], six["lines"]) == ("reward of the next 6 steps", ["b", "r_hat"])
     reward = np.asarray(recording.reward)
     assert six["bars"][1] == pytest.approx(reward[1:7].sum())
-    assert recording.explanation.terms["r_hat"].label == "predicted reward of the next 6 steps"
+    labels = {term["name"]: term["label"] for term in shown_terms(recording)}
+    assert labels["r_hat"] == "predicted reward of the next 6 steps"
+    assert labels["g"] == "gate g"
 
 
 def test_the_agents_trace_is_its_best_episode_of_eight(tmp_path):

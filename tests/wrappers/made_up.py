@@ -64,7 +64,7 @@ def wanted(credit: StreamCredit, episode: Piece, held: int = 0) -> np.ndarray:
         )
         carry = driver.method.resume(driver.state, jnp.array([time], jnp.int32))
         assignment, _ = driver.method.assign(driver.state, carry, segment)
-        earned = float(np.asarray(assignment.reward)[0, 0])
+        earned = float(np.asarray(assignment.shared_out(driver.view.stride).reward)[0, 0])
         if episode.ended and time == len(episode) - 1:
             earned = -advanced if driver.method.conserves else 0.0
         advanced += earned if time >= held else 0.0

@@ -101,7 +101,8 @@ def reference(buffer: Any, played: Played, mix: Any) -> dict[tuple[int, int], fl
                 discount=np.ones((1, 1), np.float32),
                 action=np.asarray(action).reshape(1, 1),
             )
-            credit = _credit(driver.method, driver.state, np.array([time], np.int32), vars(segment))
+            known = driver.method, driver.view.stride, driver.state
+            credit = _credit(*known, np.array([time], np.int32), vars(segment))
             earned = 0.0 if done else float(credit[0, 0])
             if done and driver.method.conserves:
                 earned = -advanced
@@ -113,10 +114,10 @@ def reference(buffer: Any, played: Played, mix: Any) -> dict[tuple[int, int], fl
 
 
 @eqx.filter_jit
-def _credit(method: Any, state: Any, time: Any, segment: dict[str, Any]) -> Any:
+def _credit(method: Any, stride: int, state: Any, time: Any, segment: dict[str, Any]) -> Any:
     """What a method says of a segment of episodes that have lasted so long, before settlement."""
     credit, _ = method.assign(state, method.resume(state, time), Segment(**segment))
-    return credit.reward
+    return credit.shared_out(stride).reward
 
 
 METHODS = {

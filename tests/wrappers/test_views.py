@@ -104,9 +104,9 @@ def test_a_stride(length, kept):
     np.testing.assert_array_equal(episode.reward, [np.sum(100 + some) for some in times])
     np.testing.assert_array_equal(episode.discount, [*[1] * (len(kept) - 2), 0])
     assert (len(episode), episode.stride) == (len(kept) - 1, 2)
-    # Every state earns credit, those that are left out of the episodes too.
+    # Every state earns its part of the credit, those that are left out of the episodes too.
     earned = [info["synthetic_return"][0] for info in infos]
-    np.testing.assert_allclose(earned, [*(0.25 * np.arange(1, length)), 0])
+    np.testing.assert_allclose(earned, [*(0.125 * np.arange(1, length)), 0])
 
 
 def test_it_learns_with_a_stride():

@@ -36,6 +36,7 @@ class Functions(NamedTuple):
 def compiled(
     method: Assigner,
     changes: bool,
+    stride: int,
     structure: Any,
     rest_leaves: tuple[Any, ...],
     rest_structure: Any,
@@ -45,6 +46,7 @@ def compiled(
     Args:
       method: the method.
       changes: whether it sees differences of the frames that it is given.
+      stride: it learns from one state in so many.
       structure: of the arrays of its states.
       rest_leaves: what is no array in a state.
       rest_structure: of that.
@@ -73,7 +75,8 @@ def compiled(
         return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**seen(batch))))
 
     def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
-        credit, carry = method.pay(state_of(arrays), carry, Segment(**seen(fields)))
+        segment = Segment(**seen(fields))
+        credit, carry = method.pay(state_of(arrays), carry, segment, stride)
         return (credit.reward, credit.advantage), carry
 
     def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:

@@ -254,7 +254,7 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
     def _settle(self, held: Hindsight[Any], ended: Iterable[Ended]) -> None:
         """Assigns credit to the episodes that ended in the newest segment."""
         for one in ended:
-            held.settle(one, self._credit_of(one.episode), self.view.stride)
+            held.settle(one, self._credit_of(one.episode), self.view)
 
 
 def _on_host(segment: Segment) -> Segment:

@@ -82,7 +82,8 @@ class EpisodeExplainer(eqx.Module):
 
     def of_states(self, observation: Shaped[Array, "batch *shape"]) -> Float[Array, "batch"]:
         """The credit of single states; NaN if it depends on what came before."""
-        return self.method.of_states(self.state, self.view.seen(observation))
+        credit = self.method.of_states(self.state, self.view.seen(observation))
+        return credit / self.method.steps_shared(self.view.stride)
 
     def _spread(self, explanation: Explanation, whole: EpisodeBatch) -> Explanation:
         """The terms of thinned episodes on every state, and the credit as it is paid there."""
@@ -96,7 +97,10 @@ class EpisodeExplainer(eqx.Module):
             values = repeated(jnp.asarray(term.values), 0)
             if term.kind == "pairs":
                 values = repeated(values, 2)
-            return eqx.tree_at(lambda t: t.values, term, values)
+            stride = self.view.stride
+            return Term(
+                values, term.label, term.kind, term.about, term.steps * stride, term.stride * stride
+            )
 
         terms = {name: spread_term(term) for name, term in explanation.terms.items()}
         spread = Explanation(terms, explanation.credit)
@@ -108,8 +112,9 @@ class EpisodeExplainer(eqx.Module):
         segment = Segment.of_episodes(**vars(whole))
         carry = self.method.start(self.state, len(whole.length))
         assignment, _ = self.method.assign(self.state, carry, segment)
-        paid: Any = assignment.reward
-        return spread.with_credit(jnp.concatenate([spread.paid[:1], paid]))
+        steps = self.method.steps_shared(self.view.stride)
+        paid: Any = assignment.shared_out(steps).reward
+        return spread.with_credit(jnp.concatenate([spread.paid[:1] / steps, paid]))
 
 
 class AuxiliaryExplainer(eqx.Module):

@@ -66,6 +66,12 @@ class Term(eqx.Module):
             return np.max(values, axis=1) - np.min(values, axis=1)
         return values
 
+    @property
+    def title(self) -> str:
+        """The label, and how many rewards it is about, if these are several."""
+        several = self.kind == "line" and self.steps > 1
+        return f"{self.label} of the next {self.steps} steps" if several else self.label
+
     def with_values(self, values: np.ndarray) -> "Term":
         """The same term with other values."""
         return Term(values, self.label, self.kind, self.about, self.steps, self.stride)
@@ -126,8 +132,8 @@ class Explanation(eqx.Module):
             shape = " x ".join(map(str, np.shape(term.values)))
             drawn = f"{term.kind}, {shape}"
             if term.kind in ("line", "gate") and np.ndim(term.values) == 1:
-                drawn = bars_svg(np.asarray(term.values), term.label)
-            rows[title] = f"{html.escape(term.label)}<br>{drawn}"
+                drawn = bars_svg(np.asarray(term.values), term.title)
+            rows[title] = f"{html.escape(term.title)}<br>{drawn}"
         return facts_table(rows)
 
     def episode(self, column: int) -> "Explanation":

@@ -10,6 +10,7 @@ import numpy as np
 
 from synthetic_returns.credit.data.recorder import Ended
 from synthetic_returns.credit.method import Assignment, Gives
+from synthetic_returns.credit.view import View
 from synthetic_returns.utils.several import Several
 
 __all__ = ["Hindsight"]
@@ -51,20 +52,21 @@ class Hindsight(Generic[Item]):
         self._waiting.append(_Waiting(self._now, item, credit))
         self._now += length
 
-    def settle(self, ended: Ended, credit: Assignment, stride: int) -> None:
+    def settle(self, ended: Ended, credit: Assignment, view: View) -> None:
         """An episode has ended in the newest segment.
 
         Args:
           ended: which one.
           credit: of all its transitions, ``[T, 1]``.
-          stride: how many steps each of these transitions stands for. A reward is earned where the
-            next state arrives, an advantage where the action was taken.
+          view: what is kept of episodes. A reward is earned where the next kept state arrives, an
+            advantage where the action was taken.
         """
         values = np.asarray(getattr(credit, self._name))[:, 0]
         end = self._waiting[-1].start + ended.at + 1
         begin = end - ended.steps
-        taken = stride * np.arange(len(values))
-        arrived = np.minimum(taken + stride, ended.steps) - 1
+        _, is_kept = view.place(np.arange(ended.steps))
+        taken = np.flatnonzero(is_kept)
+        arrived = np.append(taken[1:], ended.steps) - 1
         times = begin + (taken if self._name == "advantage" else arrived)
         for waiting in self._waiting:
             within = (times >= waiting.start) & (times < waiting.start + len(waiting.credit))

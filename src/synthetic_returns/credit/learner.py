@@ -100,7 +100,12 @@ class EpisodeLearner:
         self._before: list[Array] | None = None  # what was known before the newest episodes
         rest_leaves, rest_structure = jax.tree.flatten(rest)
         self._functions = compiled(
-            self.method, self.spec.frames is not None, structure, tuple(rest_leaves), rest_structure
+            self.method,
+            self.spec.frames is not None,
+            self.spec.stride,
+            structure,
+            tuple(rest_leaves),
+            rest_structure,
         )
 
     def learn(self, episodes: Sequence[Episode]) -> None:

@@ -36,6 +36,7 @@ class Need(enum.StrEnum):
     LOG_PROBS = "log-probs"
     VALUES = "values"
     WHOLE_EPISODES = "whole episodes"
+    EVERY_STATE = "every state"
     CONTRIBUTIONS = "true contributions"
     AGENT = "the agent"
 
@@ -53,12 +54,22 @@ class Assignment(eqx.Module):
 
     Attributes:
       reward: the credit of arriving in each destination state; added to the environment's reward,
-        and in its units.
+        and in its units. Where a view keeps one state in n, each of the n is paid an n-th of it.
       advantage: the advantage of each action in each source state; replaces the agent's own.
+      change: credit like ``reward`` that adds up over the steps by itself, such as changes of a
+        potential; it is paid as it is, however many states a view keeps.
     """
 
     reward: Float[Array, "time batch"] | None = None
     advantage: Float[Array, "time batch actions"] | None = None
+    change: Float[Array, "time batch"] | None = None
+
+    def shared_out(self, steps: int) -> "Assignment":
+        """What each step is paid if so many of them share the credit of one state that was kept."""
+        reward = None if self.reward is None else self.reward / steps
+        if self.change is not None:
+            reward = self.change if reward is None else reward + self.change
+        return Assignment(reward, self.advantage)
 
     def earned(self, last: Bool[Array, "states batch"]) -> "Assignment":
         """The credit without terminal states and transitions between episodes: these earn nothing.
@@ -67,10 +78,11 @@ class Assignment(eqx.Module):
           last: whether an episode ends in each of the T + 1 states.
         """
         from_last, to_last = last[:-1], last[1:]
-        reward, advantage = self.reward, self.advantage
+        reward, advantage, change = self.reward, self.advantage, self.change
         return Assignment(
             None if reward is None else at_ends(reward, from_last | to_last),
             None if advantage is None else at_ends(advantage, from_last),
+            None if change is None else at_ends(change, from_last | to_last),
         )
 
 
@@ -127,18 +139,30 @@ class Assigner(abc.ABC):
             carry does not include that state.
         """
 
-    def pay(self, state: Any, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
+    def steps_shared(self, stride: int) -> int:
+        """How many steps share the credit of one state, if a view keeps one state in ``stride``.
+
+        Whole episodes are thinned before credit is asked for, so it is that of kept states alone.
+        Running episodes are not thinned: a state that was learned from stands for those left out.
+        """
+        return 1 if Need.WHOLE_EPISODES in self.needs else stride
+
+    def pay(
+        self, state: Any, carry: Any, segment: Segment, stride: int = 1
+    ) -> tuple[Assignment, Any]:
         """The credit that the agent is paid for a segment: assigned, and settled at episode ends.
 
         Args:
           state: what the method has learned.
           carry: the carry of ``assign``, and the credit paid to the running episodes so far.
           segment: as for ``assign``.
+          stride: the method learned from one state in so many.
         """
         own, advanced = carry
         first, last = jnp.asarray(segment.first), jnp.asarray(segment.last)
         credit, own = self.assign(state, own, segment)
-        credit = jax.lax.stop_gradient(credit.earned(last))
+        credit = credit.shared_out(self.steps_shared(stride)).earned(last)
+        credit = jax.lax.stop_gradient(credit)
         if not self.conserves or credit.reward is None:
             return credit, (own, advanced)
         reward, advanced = settled(credit.reward, first, last, advanced)

@@ -16,6 +16,12 @@ def known(method: Assigner, spec: EpisodeSpec) -> set[Need]:
 
 def check_needs(method: Assigner, spec: EpisodeSpec) -> None:
     """Refuses a method that lacks something here."""
+    if Need.EVERY_STATE in method.needs and spec.stride > 1:
+        raise ValueError(
+            f"the view keeps one state in {spec.stride} and the credit method {method.name!r} "
+            "reads every one as it arrives: set the stride to 1 (--view.stride 1), or choose a "
+            "method without a recurrence."
+        )
     missing = []
     if Need.ACTIONS in method.needs and spec.num_actions is None:
         missing.append("actions that are numbered")

@@ -34,9 +34,9 @@ class Oracle(Assigner):
         del spec, key
 
     def assign(self, state: None, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
-        """The contribution of each transition."""
+        """The contribution of each transition: the change of what later steps will pay."""
         del state
-        return Assignment(reward=_known(segment.contribution)), carry
+        return Assignment(change=_known(segment.contribution)), carry
 
     def explain(self, state: None, episodes: EpisodeBatch) -> Explanation:
         """The contribution of arriving in each state."""

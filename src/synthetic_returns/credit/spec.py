@@ -27,8 +27,7 @@ class EpisodeSpec:
       has_policy: whether the agent's values, and its log-probabilities of all actions, are known.
       has_contributions: whether the true contribution of every step is known.
       stride: how many steps of the task lie between two states of an episode. Running segments are
-        not thinned: what a method learned to pay for a state of an episode, it divides by this
-        there. It does not divide what adds up by itself, such as differences of a potential.
+        not thinned, so their clock goes that much faster; ``Assignment`` says how they are paid.
       frames: where observations are differences of frames, the type of these frames. The frames
         are kept, one more than there are differences; methods see the differences.
       kinds: for observations that are one of a few numbers, how many there are; else 0.

@@ -12,7 +12,7 @@ from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.nn.networks import unit_scale
 from synthetic_returns.utils.checks import check_positive
 
-__all__ = ["View", "differences"]
+__all__ = ["View", "differences", "joined"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,26 +86,35 @@ class View:
     def thin(self, episodes: EpisodeBatch) -> EpisodeBatch:
         """Every n-th state of whole episodes, and the terminal one; rewards are summed between."""
         length, steps = episodes.length, np.arange(len(episodes.reward), dtype=np.int32)
-        index, is_kept = self.place(steps)
+        _, is_kept = self.place(steps)
         states = jnp.minimum(np.append(steps[is_kept], np.int32(len(steps)))[:, None], length[None])
         rows = jnp.arange(len(length), dtype=jnp.int32)[None]
+        exists = np.arange(len(states) - 1, dtype=np.int32)[:, None] < self.kept(length)[None]
 
         def at(x: Array | None, index: Int[Array, "time batch"]) -> Any:
             return None if x is None else x[jnp.minimum(index, len(x) - 1), rows]
 
-        def summed(x: Array | None) -> Any:
-            return None if x is None else jax.ops.segment_sum(x, index, self.kept(len(steps)))
+        def joined_steps(name: str) -> Any:
+            x = getattr(episodes, name)
+            if x is None:
+                return None
 
-        discount = jnp.where(episodes.valid, episodes.discount, 1)
+            def step(so_far: Array, inputs: tuple[Array, Array]) -> tuple[Array, Array]:
+                total = joined(name, so_far, *inputs)
+                return total, total
+
+            _, totals = jax.lax.scan(step, jnp.zeros_like(x[0]), (x, is_kept))
+            return jnp.where(exists, at(totals, states[1:] - 1), 0)
+
         return EpisodeBatch(
             observation=at(episodes.observation, states),
-            reward=summed(episodes.reward),
-            discount=jax.ops.segment_prod(discount, index, self.kept(len(steps))),
+            reward=joined_steps("reward"),
+            discount=joined_steps("discount"),
             length=self.kept(length),
             action=at(episodes.action, states[:-1]),
             log_probs=at(episodes.log_probs, states[:-1]),
             value=at(episodes.value, states[:-1]),
-            contribution=summed(episodes.contribution),
+            contribution=joined_steps("contribution"),
         )
 
     def _cropped(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -131,6 +140,21 @@ class View:
             for part, size in zip(parts, shape[:2], strict=True)
         )
         return (height, width, shape[2])
+
+
+def joined(name: str, so_far: Any, new: Any, is_kept: Any) -> Any:
+    """A step together with those since the kept state that stands for it, numpy's or JAX's.
+
+    Args:
+      name: of what is known of steps: discounts multiply, all else adds up.
+      so_far: of the steps before.
+      new: of this step.
+      is_kept: whether the step is the kept one itself, and has none before it.
+    """
+    where: Any = np.where if isinstance(new, np.ndarray) else jnp.where
+    if name == "discount":
+        return where(is_kept, 1, so_far) * new
+    return where(is_kept, 0, so_far) + new
 
 
 def differences(frames: Any) -> Any:

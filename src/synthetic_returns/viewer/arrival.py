@@ -3,6 +3,7 @@
 import numpy as np
 
 from synthetic_returns.credit.explanation import Explanation, Term
+from synthetic_returns.credit.view import View
 
 __all__ = ["credit_on_arrival", "on_arrival", "reward_over", "values_on_arrival"]
 
@@ -52,7 +53,8 @@ def reward_over(reward: np.ndarray, steps: int, stride: int = 1) -> np.ndarray:
       stride: how many states share the sum of the first of them.
     """
     states = np.arange(len(reward))
-    start = states - states % stride  # the state that the prediction was made in
+    _, is_kept = View(stride=stride).place(states)
+    start = np.maximum.accumulate(np.where(is_kept, states, 0))  # where it was predicted
     before = np.concatenate([[0.0], np.cumsum(reward, dtype=np.float64)])
     end = np.minimum(start + steps, len(reward) - 1)
     return on_arrival(before[end + 1] - before[start + 1])

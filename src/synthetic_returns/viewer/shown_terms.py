@@ -16,7 +16,7 @@ CELLS = 160  # on each side of a heat map of pairs: more than can be told apart,
 def shown_terms(recording: Recording) -> list[dict[str, Any]]:
     """Every term with its label and its values, at the steps that they are about."""
     return [
-        {"name": name, "label": term.label, "kind": term.kind, "values": _values(term)}
+        {"name": name, "label": term.title, "kind": term.kind, "values": _values(term)}
         for name, term in recording.explanation.terms.items()
     ]
 

@@ -93,9 +93,7 @@ class Advance(CreditMethod):
         action = None if segment.action is None else jnp.asarray(segment.action)
         prediction = state.steady(jnp.asarray(segment.observation), action, time)
         c, u, foreseen = state.trusted(prediction)
-        # A transition that was trained on stands for those that were left out.
-        paid = foreseen + (c + u + state.share(time)) / state.stride
-        return Assignment(reward=paid), steps[-1]
+        return Assignment(reward=c + u + state.share(time), change=foreseen), steps[-1]
 
     def explain(self, state: AdvanceState, episodes: EpisodeBatch) -> Explanation:
         """The credit, the gains that it is made of, the baseline and the forecast."""

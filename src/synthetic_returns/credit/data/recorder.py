@@ -8,7 +8,7 @@ import numpy as np
 from synthetic_returns.credit.data.buffer import longer
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.spec import EpisodeSpec
-from synthetic_returns.credit.view import View
+from synthetic_returns.credit.view import View, joined
 from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["Ended", "EpisodeRecorder"]
@@ -130,10 +130,9 @@ class EpisodeRecorder:
         index, kept = self._view.place(length)
         for name, x in of_states.items():
             self._arrays[name][rows[kept], index[kept]] = x[kept]
-        so_far = self._arrays["reward"][rows, index]
-        self._arrays["reward"][rows, index] = np.where(kept, 0, so_far) + of_steps["reward"]
-        so_far = self._arrays["discount"][rows, index]
-        self._arrays["discount"][rows, index] = np.where(kept, 1, so_far) * of_steps["discount"]
+        for name, x in of_steps.items():
+            so_far = self._arrays[name][rows, index]
+            self._arrays[name][rows, index] = joined(name, so_far, x, kept)
 
     def _grow(self) -> None:
         """Doubles the room for each episode."""

@@ -41,7 +41,6 @@ class EpisodicModel(eqx.Module):
         where b is not free to be it.
       settings: what is switched on.
       max_steps: the largest number of states with a successor in an episode.
-      stride: how many steps of the task lie between two states.
     """
 
     encoder: Encoder
@@ -51,7 +50,6 @@ class EpisodicModel(eqx.Module):
     offset: Mlp | None
     settings: EpisodicSettings = eqx.field(static=True)
     max_steps: int = eqx.field(static=True)
-    stride: int = eqx.field(static=True)
 
     def __init__(self, spec: EpisodeSpec, settings: EpisodicSettings, *, key: Key):
         """Draws the parameters.
@@ -73,7 +71,6 @@ class EpisodicModel(eqx.Module):
             self.offset = Mlp(current, settings.head_sizes, key=offset_key)
         self.settings = settings
         self.max_steps = spec.max_steps
-        self.stride = spec.stride
 
     def contribution(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch"]:
         """``c`` of any states, before centring."""

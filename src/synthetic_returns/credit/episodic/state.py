@@ -136,15 +136,12 @@ class EpisodicState(eqx.Module):
         prediction = self.model.predict(states, valid, self.gate_scale, self.c_mean)
         b = prediction.b * self.reward_scale + self.usual_reward(valid)
         r_hat = b + prediction.memory * self.reward_scale
-        # Rewards are sums over the states left out, and over the horizon.
-        stride = self.model.stride
-        steps = stride * self.model.settings.horizon
-        of_steps = "" if steps == 1 else f" of the next {steps} steps"
+        steps = self.model.settings.horizon
         terms = {
             "c": Term(self.contribution(states), "synthetic return c"),
-            "g": Term(prediction.g, "gate g", "gate", "leaving", steps, stride),
-            "b": Term(b, f"baseline b{of_steps}", "line", "leaving", steps, stride),
-            "r_hat": Term(r_hat, f"predicted reward{of_steps}", "line", "leaving", steps, stride),
+            "g": Term(prediction.g, "gate g", "gate", "leaving", steps),
+            "b": Term(b, "baseline b", "line", "leaving", steps),
+            "r_hat": Term(r_hat, "predicted reward", "line", "leaving", steps),
         }
         return Explanation(terms, credit="c")
 
@@ -153,9 +150,7 @@ class EpisodicState(eqx.Module):
         c = self.model.contribution(observation)
         if self.model.settings.centred:
             c = c - self.c_rest
-        # A state that was trained on stands for those that were left out.
-        unit = self.reward_scale * self.trust / self.model.stride
-        return jax.lax.stop_gradient(c * unit)
+        return jax.lax.stop_gradient(c * (self.reward_scale * self.trust))
 
 
 def train(

@@ -105,14 +105,17 @@ class WithNovelty(CreditMethod):
             return state
         return CreditAndNovelty(self.credit.examine(state.credit, episodes), state.novelty)
 
-    def pay(self, state: CreditAndNovelty, carry: Any, segment: Segment) -> tuple[Assignment, Any]:
+    def pay(
+        self, state: CreditAndNovelty, carry: Any, segment: Segment, stride: int = 1
+    ) -> tuple[Assignment, Any]:
         """What the credit method pays, settled if it conserves, and what is new."""
         (own, visited), advanced = carry
         novelty, visited = self.novelty(state.novelty, visited, segment)
         paid = Assignment(self.settings.weight / self.alpha * novelty)
         paid = paid.earned(jnp.asarray(segment.last))
         if self.credit:
-            credit, (own, advanced) = self.credit.pay(state.credit, (own, advanced), segment)
+            carry = own, advanced
+            credit, (own, advanced) = self.credit.pay(state.credit, carry, segment, stride)
             paid = Assignment(paid.reward + credit.reward)  # pyright: ignore
         return paid, ((own, visited), advanced)
 

@@ -86,8 +86,7 @@ class Pairwise(CreditMethod):
         self, state: PairwiseState, observation: Shaped[Array, "*shape"]
     ) -> Float[Array, "*batch"]:
         """``d`` of any states."""
-        # A state that was trained on stands for those that were left out.
-        return state.scale / state.model.stride * state.model.utility(observation)[..., 0]
+        return state.scale * state.model.utility(observation)[..., 0]
 
     def explain(self, state: PairwiseState, episodes: EpisodeBatch) -> Explanation:
         """``d``, the matrix of ``c``, and the predicted reward."""

@@ -35,7 +35,6 @@ class PairwiseModel(eqx.Module):
       pair: two states together to c; None in the form of low rank.
       d: features to the sum of contributions to later rewards, for each action if there are any.
       max_steps: the largest number of states with a successor in an episode.
-      stride: how many steps of the task lie between two states.
     """
 
     encoder: Encoder
@@ -46,7 +45,6 @@ class PairwiseModel(eqx.Module):
     pair: Mlp | None
     d: eqx.nn.Linear
     max_steps: int = eqx.field(static=True)
-    stride: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -87,7 +85,6 @@ class PairwiseModel(eqx.Module):
         outputs = (spec.num_actions or 1) if with_actions else 1
         self.d = _silent(eqx.nn.Linear(size, outputs, key=keys[4]))
         self.max_steps = spec.max_steps
-        self.stride = spec.stride
 
     def utility(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch outputs"]:
         """``d(s)``, or ``U(s, a)`` of each action."""

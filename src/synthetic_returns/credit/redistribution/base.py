@@ -76,7 +76,6 @@ class RedistributionState(eqx.Module):
       mean: running mean of the reward of a step, which every step is given.
       variance: running mean square of what that leaves to be explained.
       updates: how many there were.
-      stride: how many steps of the task lie between two states that are trained on.
     """
 
     model: RewardModel
@@ -84,7 +83,6 @@ class RedistributionState(eqx.Module):
     mean: Float[Array, ""]
     variance: Float[Array, ""]
     updates: Int[Array, ""]
-    stride: int = eqx.field(static=True)
 
     @property
     def scale(self) -> Float[Array, ""]:
@@ -165,9 +163,7 @@ class Redistribution(CreditMethod):
         model = RewardModel(spec, self.encoder, self.head_sizes, key=key)
         optimizer = steady_adam(self.learning_rate).init(eqx.filter(model, eqx.is_array))
         zero = jnp.zeros(())
-        return RedistributionState(
-            model, optimizer, zero, jnp.ones(()), jnp.zeros((), jnp.int32), spec.stride
-        )
+        return RedistributionState(model, optimizer, zero, jnp.ones(()), jnp.zeros((), jnp.int32))
 
     def learn(
         self, state: RedistributionState, episodes: EpisodeBatch, key: Key
@@ -204,8 +200,7 @@ class Redistribution(CreditMethod):
         action = None if segment.action is None else jnp.asarray(segment.action)
         first = jnp.asarray(segment.first)[:-1]
         given = state.redistributed(jnp.asarray(segment.observation), action, first)
-        # A transition that was trained on stands for those that were left out.
-        return Assignment(reward=given / state.stride - jnp.asarray(segment.reward)), carry
+        return Assignment(reward=given, change=-jnp.asarray(segment.reward)), carry
 
     def explain(self, state: RedistributionState, episodes: EpisodeBatch) -> Explanation:
         """The redistributed reward, and what of it is credit."""

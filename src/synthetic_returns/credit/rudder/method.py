@@ -46,6 +46,7 @@ class Rudder(CreditMethod):
     name: ClassVar[str] = "rudder"
     summary: ClassVar[str] = "changes of a predicted return"
     reference: ClassVar[str] = "Arjona-Medina et al. 2019"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.EVERY_STATE})
     uses: ClassVar[frozenset[Need]] = frozenset({Need.ACTIONS})
     conserves: ClassVar[bool] = True
 
@@ -82,12 +83,6 @@ class Rudder(CreditMethod):
                 f"episodes have up to {spec.max_steps} steps and the LSTM of 'rudder' is trained "
                 f"on at most {self.max_episode_steps}: raise its setting max_episode_steps "
                 "(--credit.max-episode-steps), if memory and time allow it, or choose a method "
-                "without a recurrence."
-            )
-        if spec.stride > 1:
-            raise ValueError(
-                f"the view keeps one state in {spec.stride} and the LSTM of 'rudder' reads every "
-                "one as it arrives: set the stride to 1 (--view.stride 1), or choose a method "
                 "without a recurrence."
             )
         model = ReturnModel(spec, self.encoder, self.lstm_size, key=key)
@@ -128,7 +123,7 @@ class Rudder(CreditMethod):
             jnp.asarray(segment.observation), action, time[:-1], first[:-1], carry.memory
         )
         credit = self._credit(state, before, after, jnp.asarray(segment.reward))
-        return Assignment(reward=credit), Reading(memory, time[-1])
+        return Assignment(change=credit), Reading(memory, time[-1])
 
     def explain(self, state: RudderState, episodes: EpisodeBatch) -> Explanation:
         """The credit, the redistributed reward, and the predicted return."""

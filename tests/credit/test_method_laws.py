@@ -90,7 +90,9 @@ BATCHES = 40  # of 16 episodes, until a method that pays has learned what it can
 ROWS = [[6, 3, 5, 4, 6, 2, 6], [2, 5, 6, 6, 1, 4, 5], [5, 5, 4, 6, 3, 6, 6]]
 
 
-def make_driver(method: Assigner, seed: int = 0, view: View | None = None) -> CreditDriver:
+def make_driver(
+    method: Assigner, seed: int = 0, view: View | None = None, **settings: Any
+) -> CreditDriver:
     """For the streams of ``make_stream``."""
     view = view or View()
     spec = EpisodeSpec(
@@ -98,7 +100,7 @@ def make_driver(method: Assigner, seed: int = 0, view: View | None = None) -> Cr
         has_contributions=True, stride=view.stride,
     )  # fmt: skip
     return CreditDriver(method, spec, view, max_episode_steps=LONGEST, num_envs=len(ROWS),
-                        key=jax.random.key(seed))  # fmt: skip
+                        key=jax.random.key(seed), **settings)  # fmt: skip
 
 
 def streams(scale: float = 1.0) -> Any:
@@ -182,13 +184,16 @@ def test_single_transitions_are_credited_like_streams(method):
 
 
 @EACH
-def test_a_snapshot_goes_on_like_the_original(method):
+@pytest.mark.parametrize("learn_every", [None, 5])
+def test_a_snapshot_goes_on_like_the_original(method, learn_every):
     rows = streams()
-    original, copy = make_driver(method), make_driver(method)
+    original, copy = (make_driver(method, learn_every=learn_every) for _ in range(2))
     half = [row[:21] for row in rows]  # in the middle of all three episodes
     later = [row[20:] for row in rows]
     paid = len(credit_of(original, 4, half)) // 4
     assert paid == (4 if Need.WHOLE_EPISODES in method.needs else 5)
+    if learn_every and isinstance(method, CreditMethod):
+        assert 0 < len(original.waiting) < learn_every
     snapshot = jax.tree.map(lambda x: np.array(x) if isinstance(x, np.ndarray) else x,
                             original.snapshot())  # fmt: skip
     snapshot["state"] = jax.tree.map(

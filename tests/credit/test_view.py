@@ -113,7 +113,7 @@ class Shared(Uniform):
     name: ClassVar[str] = "test-shared"
 
     def explain(self, state, episodes):
-        mean = jnp.sum(episodes.reward, axis=0) / episodes.length
+        mean = jnp.sum(episodes.reward, axis=0) / episodes.length.astype(jnp.float32)
         share = jnp.broadcast_to(mean[None], episodes.observation.shape[:2])
         return Explanation({"share": Term(share, "share")}, credit="share")
 

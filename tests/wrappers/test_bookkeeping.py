@@ -61,7 +61,7 @@ def test_no_reward_is_lost_duplicated_or_moved(mode, plans, steps, copy, monkeyp
         over = ended
         finished = [n + bool(end) for n, end in zip(finished, ended, strict=True)]
     # One step learns from one episode at most; the others wait.
-    assert_recorded([*heard, *env.credit.driver._waiting], plans, finished)
+    assert_recorded([*heard, *env.credit.driver.waiting], plans, finished)
 
 
 def test_a_reset_forgets_what_was_running(monkeypatch):
@@ -126,4 +126,4 @@ def test_episodes_wait_and_are_learned_from_together(monkeypatch):
         env.step(np.zeros(4, int))
         assert groups == [3] * count
     slots = env.credit.driver.buffer.slots
-    assert len(env.credit.driver._waiting) <= slots  # what cannot be caught up with is dropped
+    assert len(env.credit.driver.waiting) <= slots  # what cannot be caught up with is dropped

@@ -56,6 +56,31 @@ def test_goes_on_like_the_original(file):
     assert copy.report()["episodes"] == 64
 
 
+def test_episodes_that_wait_to_be_learned_from_are_saved(tmp_path):
+    """A wrapper learns from several at once: what ended since must not be lost."""
+    original, copy = make(learn_every=6), make(seed=5, learn_every=6)
+    play(original, 5, seed=1)  # 20 episodes: 2 of them wait
+    assert len(original.credit.driver.waiting) == 2
+    original.save(tmp_path / "sr.npz")
+    copy.load(tmp_path / "sr.npz")
+    for got, want in zip(copy.credit.driver.waiting, original.credit.driver.waiting, strict=True):
+        for name, x in vars(want).items():
+            np.testing.assert_array_equal(getattr(got, name), x, name)
+    np.testing.assert_array_equal(play(copy, 2, seed=2), play(original, 2, seed=2))
+    assert copy.credit.driver.report() == original.credit.driver.report()
+    copy.load(file_without_waiting(tmp_path / "sr.npz"))
+    assert not len(copy.credit.driver.waiting)
+
+
+def file_without_waiting(path):
+    """As it was written before these were saved."""
+    with np.load(path) as saved:
+        arrays = {name: x for name, x in saved.items() if not name.startswith("waiting/")}
+        assert len(arrays) < len(saved)
+    np.savez(path.with_name("before.npz"), allow_pickle=False, **arrays)
+    return path.with_name("before.npz")
+
+
 def test_saving_again_leaves_no_litter(file):
     path, env = file
     env.save(path)

@@ -63,7 +63,7 @@ def test_no_reward_is_lost_duplicated_or_moved(monkeypatch):
             assert "terminal_observation" in infos[row]
             returns[row] = 0
         finished += done
-    assert_recorded([*heard, *env.credit.driver._waiting], plans, finished.tolist())
+    assert_recorded([*heard, *env.credit.driver.waiting], plans, finished.tolist())
 
 
 def test_without_alpha_it_is_the_environment():

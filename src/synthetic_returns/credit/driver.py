@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from synthetic_returns.credit.data.episode import Episode, Segment
+from synthetic_returns.credit.data.queue import EpisodeQueue
 from synthetic_returns.credit.data.recorder import Ended, EpisodeRecorder
 from synthetic_returns.credit.hindsight import Hindsight
 from synthetic_returns.credit.learner import EpisodeLearner
@@ -35,6 +36,7 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
       method: the method.
       state: what it has learned.
       buffer: replay buffer of finished episodes.
+      waiting: finished episodes that are not yet learned from.
       view: what the method sees of them.
       recent: the episodes that ended last, as the method sees them.
       frozen: whether recording and learning are switched off; always, if the method learns nothing.
@@ -91,7 +93,7 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         self.view, self.max_episode_steps = view, max_episode_steps
         self.frozen = not self._learns
         self._learn_every = learn_every
-        self._waiting: collections.deque[Episode] = collections.deque(maxlen=self._replay.slots)
+        self.waiting = EpisodeQueue(spec, self._replay.slots)
         self.recent: collections.deque[Episode] = collections.deque(maxlen=recent)
         self._num_envs = num_envs
         self.recorders = [
@@ -143,11 +145,11 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         ended = list(self.recorders[stream].record(_on_host(segment)))
         if not self.frozen:
             episodes = [one.episode for one in ended]
-            self._waiting.extend(episodes)
+            self.waiting.add(episodes)
             self.recent.extend(episodes)
-            enough = len(self._waiting) if self._learn_every is None else self._learn_every
-            if len(self._waiting) >= enough:
-                self.learn([self._waiting.popleft() for _ in range(enough)])
+            enough = len(self.waiting) if self._learn_every is None else self._learn_every
+            if len(self.waiting) >= enough:
+                self.learn(self.waiting.take(enough))
         return ended
 
     def pay_again(self, segments: Iterable[Segment]) -> Iterator[Assignment]:
@@ -221,16 +223,26 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
         """Resumes learning, with the episodes that start from now on."""
         self.frozen = not self._learns
 
+    def report(self) -> dict[str, float]:
+        """Diagnostics of the method, and the memory of finished, running and waiting episodes."""
+        report = super().report()
+        if self._learns or self._in_hindsight:
+            kept = (*self.recorders, *self._held, self.waiting)
+            report["running_mb"] = sum(x.bytes for x in kept) / 1e6
+        return report
+
     def snapshot(self, *, running: bool = True) -> dict[str, Any]:
         """Everything that changes during learning, as a pytree.
 
-        All shapes are fixed, except those of items that wait for credit.
+        All shapes are fixed, but as many items and episodes wait as there happen to be.
 
         Args:
           running: include the running episodes of a single stream and the items that wait for
             their end. They are useful only if the environments are saved, too.
         """
         snapshot = super().snapshot()
+        if self._learn_every is not None:
+            snapshot["waiting"] = self.waiting.snapshot()
         if running:
             (recorder,), (snapshot["carry"],) = self.recorders, self._carries
             if self._learns or self._in_hindsight:
@@ -249,7 +261,7 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
             self._carries[0] = snapshot["carry"]
         if "held" in snapshot:
             self._held[0].restore(snapshot["held"].items)
-        self._waiting.clear()
+        self.waiting.restore(snapshot["waiting"].items if "waiting" in snapshot else [])
 
     def _settle(self, held: Hindsight[Any], ended: Iterable[Ended]) -> None:
         """Assigns credit to the episodes that ended in the newest segment."""

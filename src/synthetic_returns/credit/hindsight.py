@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -45,6 +46,12 @@ class Hindsight(Generic[Item]):
         self._shape = (num_envs, num_actions or 0) if gives is Gives.ADVANTAGE else (num_envs,)
         self._waiting: collections.deque[_Waiting[Item]] = collections.deque()
         self._now = 0  # transitions so far
+
+    @property
+    def bytes(self) -> int:
+        """Memory of what waits."""
+        kept = [(waiting.item, waiting.credit) for waiting in self._waiting]
+        return sum(x.nbytes for x in jax.tree.leaves(kept) if isinstance(x, jax.Array | np.ndarray))
 
     def add(self, length: int, item: Item) -> None:
         """Takes in the newest segment, of so many transitions."""

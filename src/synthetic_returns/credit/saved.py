@@ -1,9 +1,11 @@
 """What a driver knows, as one file.
 
 A NumPy archive: a header that describes the method and its episodes, the leaves of its state under
-their names, and the episodes of its buffer one after another, without the padding.
+their names, the episodes of its buffer, and those that wait to be learned from, one after another
+and without the padding.
 """
 
+import dataclasses
 import importlib.metadata
 import io
 import json
@@ -17,12 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from synthetic_returns.credit.data.buffer import OF_EPISODES, EpisodeBuffer
+from synthetic_returns.credit.data.packing import flaw, packed, unpack
 from synthetic_returns.credit.driver import CreditDriver
 from synthetic_returns.credit.method import Assigner
 from synthetic_returns.credit.spec import EpisodeSpec
-from synthetic_returns.utils.archives import check_room, read_arrays
+from synthetic_returns.utils.archives import Declared, check_room, read_arrays
 from synthetic_returns.utils.files import RunError, replacing
 from synthetic_returns.utils.moved_leaves import leaves_as_called_now
+from synthetic_returns.utils.several import Several
 
 __all__ = ["check_saved", "load_driver", "read_about", "save_driver"]
 
@@ -57,10 +61,12 @@ def save_driver(
         "updates_owed": np.array(driver.updates_owed),
         "seed": np.array(driver.seed),
     } | {name: getattr(buffer, name) for name in OF_EPISODES}
-    arrays |= {
-        f"buffer/{name}": array[_held(array, buffer.length, name)]
-        for name, array in buffer.arrays.items()
-    }
+    arrays |= packed("buffer", buffer.arrays, buffer.length)
+    waiting = driver.waiting.snapshot().items
+    if waiting:
+        stacked = {name: np.stack([item[name] for item in waiting]) for name in waiting[0]}
+        arrays["waiting/length"] = length = stacked.pop("length")
+        arrays |= packed("waiting", stacked, length)
     if not isinstance(path, Path):
         np.savez_compressed(path, allow_pickle=False, **arrays)
         return
@@ -87,16 +93,13 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     length, rng = arrays["length"].astype(np.int32), np.random.default_rng(int(arrays["seed"]))
     longest = int(length.max(initial=0))
     here = driver.buffer
-    padded = here.bytes_of(len(length), max(longest, here.max_steps))
-    check_room(padded, f"{len(length):,} episodes of up to {longest:,} steps, as in {path},")
+    size = here.bytes_of(len(length), max(longest, here.max_steps))
+    check_room(size, f"{len(length):,} episodes of up to {longest:,} steps, as in {path},")
     if longest > here.max_steps and not driver.can_grow:
         raise _damaged(path, f"an episode of {longest:,} steps, longer than {here.max_steps:,}")
-    for name, array in here.arrays.items():
-        states = int(length.sum()) + (np.count_nonzero(length) if name == "observation" else 0)
-        wanted = ((states, *array.shape[2:]), array.dtype)
-        found = arrays.get(f"buffer/{name}", np.zeros(0))
-        if (found.shape, found.dtype) != wanted:
-            raise _damaged(path, f"{name} is {found.dtype}{list(found.shape)}, not {wanted}")
+    if wrong := flaw("buffer", arrays, here.arrays, length):
+        raise _damaged(path, wrong)
+    waiting = _waiting(path, arrays, driver)
 
     def loaded(tree_path: Any, leaf: Any) -> Any:
         name = f"state{jax.tree_util.keystr(tree_path)}"
@@ -105,8 +108,7 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     driver.make_room(longest, rng)
     here = driver.buffer
     there = EpisodeBuffer(here.spec, len(length), here.fields, here.max_steps)
-    for name, array in there.arrays.items():
-        array[_held(array, length, name)] = arrays[f"buffer/{name}"]
+    unpack("buffer", arrays, there.arrays, length)
     counts = {name: arrays[name].astype(np.int64) for name in OF_EPISODES}
     there.restore(there.arrays | counts | {"length": length})
     there.resize(here.max_steps, here.slots, rng)
@@ -117,6 +119,7 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
             "updates": int(arrays["updates"]),
             "updates_owed": float(arrays["updates_owed"]),
             "buffer": there.snapshot(),
+            "waiting": waiting,
         }
     )
 
@@ -165,11 +168,31 @@ def _check_counts(path: Any, arrays: Mapping[str, np.ndarray]) -> None:
         raise _damaged(path, "the numbers of its episodes do not agree")
 
 
-def _held(array: np.ndarray, length: np.ndarray, name: str) -> np.ndarray:
-    """Where a buffer's array holds anything: one more state than steps."""
-    return (
-        np.arange(array.shape[1])[None] < (length + (length > 0) * (name == "observation"))[:, None]
-    )
+def _waiting(
+    path: Any, arrays: Mapping[str, np.ndarray], driver: CreditDriver
+) -> Several[dict[str, np.ndarray]]:
+    """The episodes that waited to be learned from; none in files from before these were saved."""
+    none = driver.waiting.snapshot().resized(0)
+    if "waiting/length" not in arrays:
+        return none
+    length = arrays["waiting/length"]
+    possible = length.ndim == 1 and length.dtype.kind == "i"
+    if not possible or not np.all((length > 0) & (length < _LARGEST)):
+        raise _damaged(path, "the lengths of the episodes that wait are out of their range")
+    longest = max(driver.spec.max_steps, int(length.max(initial=0)))
+    rows = {
+        name: Declared((len(length), longest + (name == "observation"), *shape), np.dtype(dtype))
+        for name, (shape, dtype) in driver.spec.entries.items()
+    }
+    size = sum(declared.nbytes for declared in rows.values())
+    check_room(size, f"{len(length):,} episodes of up to {longest:,} steps that wait in {path}")
+    if wrong := flaw("waiting", arrays, rows, length):
+        raise _damaged(path, wrong)
+    stacked = {name: np.zeros(declared.shape, declared.dtype) for name, declared in rows.items()}
+    unpack("waiting", arrays, stacked, length)
+    stacked["length"] = length.astype(np.int32)
+    items = [{name: x[row] for name, x in stacked.items()} for row in range(len(length))]
+    return dataclasses.replace(none, items=items)
 
 
 def _leaves(state: Any) -> dict[str, Any]:

@@ -51,15 +51,22 @@ class EpisodeSpec:
     scale: np.ndarray | None = None
     encoder: Callable[[Array], Array] | None = None
 
-    def knows(self, field: str) -> bool:
-        """Whether ``action``, ``log_probs`` or ``value`` of a step is known."""
-        return self.action_dtype is not None if field == "action" else self.has_policy
-
-    def entry(self, field: str) -> tuple[tuple[int, ...], Any]:
-        """The shape and type of ``action``, ``log_probs`` or ``value`` of one step."""
-        if field == "action":
-            return self.action_shape, self.action_dtype
-        return ((self.num_actions or 0,) if field == "log_probs" else ()), np.float32
+    @property
+    def entries(self) -> dict[str, tuple[tuple[int, ...], Any]]:
+        """What is known of one step of an episode: the shape and the type of each."""
+        entries: dict[str, tuple[tuple[int, ...], Any]] = {
+            "observation": (self.kept_shape, self.kept_dtype),
+            "reward": ((), np.float32),
+            "discount": ((), np.float32),
+        }
+        if self.action_dtype is not None:
+            entries["action"] = self.action_shape, self.action_dtype
+        if self.has_policy:
+            entries |= {
+                "log_probs": ((self.num_actions or 0,), np.float32),
+                "value": ((), np.float32),
+            }
+        return entries
 
     @property
     def kept_shape(self) -> tuple[int, ...]:

@@ -52,15 +52,11 @@ class EpisodeBuffer:
             )
         self.spec, self.fields = spec, fields
         longest = max_steps or spec.max_steps
-        steps = (slots, longest)
         self.arrays: dict[str, np.ndarray] = {
-            "observation": np.zeros((slots, longest + 1, *spec.kept_shape), spec.kept_dtype),
-            "reward": np.zeros(steps, np.float32),
-            "discount": np.zeros(steps, np.float32),
+            name: np.zeros((slots, longest + (name == "observation"), *shape), dtype)
+            for name, (shape, dtype) in spec.entries.items()
+            if name in ALWAYS or name in fields
         }
-        for name in fields:
-            shape, dtype = spec.entry(name)
-            self.arrays[name] = np.zeros((*steps, *shape), dtype)
         self.length = np.zeros(slots, np.int32)
         self.number = np.zeros(slots, np.int64)
         self.seen = np.zeros((), np.int64)

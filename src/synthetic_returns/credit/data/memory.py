@@ -15,11 +15,12 @@ def slots_that_fit(
     memory_mb: float, slots: int, num_envs: int, spec: EpisodeSpec, max_steps: int
 ) -> int:
     """How many episodes of this length fit into memory beside the running ones, up to ``slots``."""
-    state_bytes = math.prod(spec.kept_shape) * np.dtype(spec.kept_dtype).itemsize
-    step_bytes = state_bytes + 8  # and a reward and a discount
-    if spec.action_dtype is not None:
-        step_bytes += math.prod(spec.action_shape) * np.dtype(spec.action_dtype).itemsize
-    episode_mb = (max_steps * step_bytes + state_bytes) / 1e6  # and the terminal state
+    entries = {
+        name: math.prod(shape) * np.dtype(dtype).itemsize
+        for name, (shape, dtype) in spec.entries.items()
+    }
+    # And the terminal state.
+    episode_mb = (max_steps * sum(entries.values()) + entries["observation"]) / 1e6
     fitting = int(memory_mb / episode_mb) - num_envs  # every running episode takes one too
     if fitting < min(FEWEST, slots):
         raise ValueError(

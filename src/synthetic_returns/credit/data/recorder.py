@@ -61,24 +61,22 @@ class EpisodeRecorder:
         check_positive("max_episode_steps", max_episode_steps)
         self._max_episode_steps, self._view = max_episode_steps, view
         self._check_growth = check_growth
-        steps = (num_envs, spec.max_steps)
         self._arrays: dict[str, np.ndarray] = {
-            "observation": np.zeros(
-                (num_envs, spec.max_steps + 1, *spec.kept_shape), spec.kept_dtype
-            ),
-            "reward": np.zeros(steps, np.float32),
-            "discount": np.zeros(steps, np.float32),
-            "length": np.full(num_envs, UNSEEN, np.int32),
-        }
-        for name in OPTIONAL:
-            if spec.knows(name):
-                shape, dtype = spec.entry(name)
-                self._arrays[name] = np.zeros((*steps, *shape), dtype)
+            name: np.zeros((num_envs, spec.max_steps + (name == "observation"), *shape), dtype)
+            for name, (shape, dtype) in spec.entries.items()
+        } | {"length": np.full(num_envs, UNSEEN, np.int32)}
 
     @property
     def length(self) -> np.ndarray:
         """Steps of each running episode so far; -1 where its beginning was not seen."""
         return self._arrays["length"]
+
+    @property
+    def bytes(self) -> int:
+        """Memory in use by the running episodes."""
+        states = int(self._view.kept(np.maximum(self.length, 0)).sum())
+        per_state = sum(x[0, 0].nbytes for name, x in self._arrays.items() if name != "length")
+        return states * per_state
 
     def record(self, segment: Segment) -> Iterator[Ended]:
         """Takes in a segment of numpy arrays; gives the episodes that ended in it."""

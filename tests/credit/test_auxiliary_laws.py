@@ -18,8 +18,8 @@ from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.credit.registry import find_method, method_names
 from synthetic_returns.viewer.playing import play
+from tests.credit.agent_states import make_states, part_of
 from tests.credit.known_contributions import KINDS, LENGTH, TRUE, make_episodes
-from tests.credit.test_paper_method import make_states
 from tests.small import small_config, untrained
 
 # Small enough for a test; a method that is not listed is taken as it comes.
@@ -30,6 +30,8 @@ AUXILIARY = [
     if issubclass(kind, AuxiliaryMethod)
 ]
 EACH = pytest.mark.parametrize("method", AUXILIARY, ids=lambda method: method.name)
+# What is predicted may depend on the agent's core, which is cut with the unroll.
+WITH_CORE: list[AuxiliaryMethod] = [Paper(sizes=(4, 4), current="core")]
 FEATURES = KINDS + 1  # the kind of a state, and whether leaving it pays
 UPDATES, BATCH = 200, 16
 
@@ -83,6 +85,27 @@ def test_contributions_that_are_known_are_found(method):
 @EACH
 def test_noise_earns_next_to_nothing(method):
     assert np.ptp(taught(method, np.zeros(KINDS), 1.0)) < 0.1
+
+
+@pytest.mark.parametrize("method", [*AUXILIARY, *WITH_CORE], ids=lambda method: method.name)
+def test_cutting_an_unroll_changes_no_credit_and_no_memory(method):
+    states = make_states(12, 3)
+    size, hidden_size = states.features.shape[-1], states.hidden.shape[-1]
+    model = method.init(size, hidden_size, jax.random.key(0))
+    empty = method.start(3, size, 4)
+    learn = eqx.filter_jit(method.learn)
+    whole = learn(model, empty, states)
+    assert np.any(whole.reward)
+    memory, rewards = empty, []
+    for start in range(0, 12, 4):
+        outcome = learn(model, memory, part_of(states, start, start + 4))
+        memory = outcome.memory
+        rewards.append(outcome.reward)
+    np.testing.assert_allclose(np.concatenate(rewards), whole.reward, rtol=1e-5, atol=1e-6)
+    # What is only observed is remembered alike.
+    seen = eqx.filter_jit(method.remember)(empty, states.features, states.first)
+    for other in (memory, seen):
+        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), other, whole.memory)
 
 
 @EACH

@@ -1,4 +1,4 @@
-"""The paper's method: it fits every agent, and its laws are those of all methods."""
+"""The paper's method: it fits every agent, and the laws of auxiliary methods are its own."""
 
 import equinox as eqx
 import jax
@@ -6,54 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.auxiliary import AgentStates
 from synthetic_returns.credit.method import Assignment
 from synthetic_returns.credit.paper.method import Paper
 from synthetic_returns.engines.engine import make_engine
+from tests.credit.agent_states import FEATURES, HIDDEN, make_states, part_of
 from tests.small import small_config
-
-FEATURES, HIDDEN = 3, 5
 
 # Compiled as a whole: a program for every operation would take far longer.
 learn = eqx.filter_jit(lambda method, *given: method.learn(*given))
-
-
-def make_states(time: int, batch: int, seed: int = 0, scale: float = 1.0) -> AgentStates:
-    """Random states of episodes of four steps each, whose rows begin at different points."""
-    rng = np.random.default_rng(seed)
-    at = (np.arange(time + 1)[:, None] + np.arange(batch)[None]) % 5
-    return AgentStates(
-        features=jnp.asarray(rng.normal(size=(time + 1, batch, FEATURES)), jnp.float32),
-        hidden=jnp.asarray(rng.normal(size=(time + 1, batch, HIDDEN)), jnp.float32),
-        first=jnp.asarray(at == 0),
-        last=jnp.asarray(at == 4),
-        reward=jnp.asarray(scale * rng.normal(size=(time, batch)), jnp.float32),
-    )
-
-
-def part_of(states: AgentStates, start: int, end: int) -> AgentStates:
-    """The transitions from ``start`` to ``end``."""
-    cut = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[start : end + 1]), states)
-    return eqx.tree_at(lambda s: s.reward, cut, jnp.asarray(np.asarray(states.reward)[start:end]))
-
-
-@pytest.mark.parametrize("current", ["features", "core"])
-def test_cutting_an_unroll_changes_no_credit_and_no_memory(current):
-    method, states = Paper(sizes=(4, 4), current=current), make_states(12, 3)
-    model = method.init(FEATURES, HIDDEN, jax.random.key(0))
-    empty = method.start(3, FEATURES, 4)
-    whole = learn(method, model, empty, states)
-    memory, rewards = empty, []
-    for start in range(0, 12, 4):
-        outcome = learn(method, model, memory, part_of(states, start, start + 4))
-        memory = outcome.memory
-        rewards.append(outcome.reward)
-    np.testing.assert_allclose(np.concatenate(rewards), whole.reward, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(memory.states, whole.memory.states, rtol=1e-6)
-    np.testing.assert_array_equal(memory.whole, whole.memory.whole)
-    # What is only observed is remembered alike.
-    seen = eqx.filter_jit(method.remember)(empty, states.features, states.first)
-    np.testing.assert_allclose(seen.states, whole.memory.states, rtol=1e-6)
 
 
 def test_nothing_is_learned_from_an_episode_before_its_start_was_seen():

@@ -15,6 +15,7 @@ from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.credit.method import Assignment, CreditMethod, Metrics, Need
 from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.credit.view import View
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 
@@ -89,7 +90,7 @@ class Advance(CreditMethod):
         index = jnp.arange(len(first), dtype=jnp.int32)[:, None]
         begin = jax.lax.cummax(jnp.where(first, index, -carry[None]), axis=0)
         steps = index - begin
-        time = steps // state.stride
+        time, _ = View(stride=state.stride).place(steps)
         action = None if segment.action is None else jnp.asarray(segment.action)
         prediction = state.steady(jnp.asarray(segment.observation), action, time)
         c, u, foreseen = state.trusted(prediction)

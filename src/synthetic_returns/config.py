@@ -88,6 +88,8 @@ class Config(Generic[Task]):
     def __post_init__(self) -> None:
         """Checks what one group alone cannot know."""
         check_positive("steps", self.steps)
+        task: Any = self.task
+        self.view.shape(task.observation_shape)  # refuses a view of something else
         if self.schedule_steps is not None:
             check_positive("schedule_steps", self.schedule_steps)
         if self.novelty.weight:

@@ -11,6 +11,7 @@ from typing import Any
 
 from synthetic_returns.acting.evaluation import evaluate
 from synthetic_returns.config import Config
+from synthetic_returns.engines.credit import check_credit
 from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
 from synthetic_returns.engines.settings import ClusterSettings, FusedSettings
 from synthetic_returns.training.checkpoints import Checkpoints
@@ -77,6 +78,7 @@ def train_seeds(
         if dataclasses.replace(other, seed=config.seed) != config:
             raise ValueError("the configurations differ in more than their seed; train them apart.")
     check_loggers(log)
+    check_credit(config)
     with ExitStack() as stack:
         runs = [
             stack.enter_context(_open(c, out, resume)) for c, out in zip(configs, outs, strict=True)

@@ -195,6 +195,15 @@ def test_an_agent_without_a_name_is_the_one_that_there_was():
     assert Config.from_dict(data) == preset("chain")
 
 
+def test_a_parameter_of_a_task_that_has_another_name_now_is_read():
+    config = preset("gym:CartPole-v1", max_episode_steps=9)
+    data = config.to_dict()
+    data["task"]["max_steps"] = data["task"].pop("max_episode_steps")
+    assert Config.from_dict(data) == config
+    data["task"]["max_steps"] = None
+    assert Config.from_dict(data).task.max_episode_steps == 500
+
+
 def test_settings_of_a_later_version_are_refused():
     with pytest.raises(RunError, match="version 3 and this program knows version 2"):
         Config.from_dict(preset("chain").to_dict() | {"version": 3})

@@ -213,6 +213,13 @@ def test_a_flag_of_0_1_is_answered_with_its_new_name(flags, new):
         configuration(["chain", *flags.split()])
 
 
+def test_a_parameter_of_0_1_is_answered_with_its_new_name():
+    with pytest.raises(ValueError, match=r"--task.max-steps .* now --task\.max-episode-steps\."):
+        configuration(["gym:CartPole-v1", "--task.max-steps", "9"])
+    config = configuration(["gym:CartPole-v1", "--task.max-episode-steps", "9"])
+    assert config.task.max_episode_steps == 9
+
+
 def test_a_method_of_0_1_is_answered_with_its_new_name():
     with pytest.raises(ValueError, match=r"'unroll' .* is now called 'paper'"):
         configuration(["chain", "--credit", "unroll"])

@@ -85,12 +85,12 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     arrays = _checked_state(path, arrays, _leaves(driver.state))
     _check_counts(path, arrays)
     length, rng = arrays["length"].astype(np.int32), np.random.default_rng(int(arrays["seed"]))
-    longest = int(length.max(initial=0))
+    max_steps = int(length.max(initial=0))
     here = driver.buffer
-    padded = here.bytes_of(len(length), max(longest, here.max_steps))
-    check_room(padded, f"{len(length):,} episodes of up to {longest:,} steps, as in {path},")
-    if longest > here.max_steps and not driver.can_grow:
-        raise _damaged(path, f"an episode of {longest:,} steps, longer than {here.max_steps:,}")
+    padded = here.bytes_of(len(length), max(max_steps, here.max_steps))
+    check_room(padded, f"{len(length):,} episodes of up to {max_steps:,} steps, as in {path},")
+    if max_steps > here.max_steps and not driver.can_grow:
+        raise _damaged(path, f"an episode of {max_steps:,} steps, longer than {here.max_steps:,}")
     for name, array in here.arrays.items():
         states = int(length.sum()) + (np.count_nonzero(length) if name == "observation" else 0)
         wanted = ((states, *array.shape[2:]), array.dtype)
@@ -102,7 +102,7 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
         name = f"state{jax.tree_util.keystr(tree_path)}"
         return jnp.array(arrays[name]) if isinstance(leaf, jax.Array) else leaf
 
-    driver.make_room(longest, rng)
+    driver.make_room(max_steps, rng)
     here = driver.buffer
     there = EpisodeBuffer(here.spec, len(length), here.fields, here.max_steps)
     for name, array in there.arrays.items():

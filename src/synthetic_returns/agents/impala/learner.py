@@ -61,7 +61,7 @@ class Learner:
             lstm_size=config.lstm_size,
             policy_size=config.policy_size,
             num_actions=env.num_actions,
-            clock=env.max_episode_steps if config.clock else 0,
+            max_episode_steps=env.max_episode_steps if config.clock else 0,
             key=network_key,
         )
         if config.action_prior:

@@ -66,7 +66,7 @@ class Learner:
             lstm_size=settings.lstm_size,
             policy_size=settings.policy_size,
             num_actions=env.num_actions,
-            clock=env.max_episode_steps if settings.clock else 0,
+            max_episode_steps=env.max_episode_steps if settings.clock else 0,
             least_epsilon=least_epsilon(settings.epsilon, settings.epsilon_alpha),
             arms=len(self.discounts),
             key=network_key,

@@ -70,6 +70,10 @@ class UnrollReplaySettings(ReplaySettings):
                 "an update."
             )
 
-    def beside(self, envs: int) -> int:
-        """How many unrolls are replayed in addition to the new ones of ``envs`` environments."""
-        return round(envs * self.share / (1 - self.share))
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """All but the share, unless there is one."""
+        return {} if self.share else switched_off(self, "share", "the replay", "0.5")
+
+    def beside(self, num_envs: int) -> int:
+        """How many unrolls are replayed in addition to the new ones of these environments."""
+        return round(num_envs * self.share / (1 - self.share))

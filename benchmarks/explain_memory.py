@@ -9,7 +9,6 @@ log of a hundredth of the size, which is what the libraries and the model take.
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -45,14 +44,15 @@ def explain(path: Path) -> None:
     """In this process; prints its largest resident memory and how long it took."""
     import synthetic_returns as sr
     from synthetic_returns.logs.explaining import explain_log
+    from synthetic_returns.utils.process_memory import peak_mb
 
     method = sr.Advance(replay=sr.Replay(updates_per_episode=0.02, batch_size=4))
     start = time.process_time()
     explain_log(
         path, path.with_suffix(".out"), sr.Credit(method, **SETTINGS), progress=lambda *_: None
     )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"peak_mb": round(peak / 1024), "cpu_s": round(time.process_time() - start)}))
+    seconds = time.process_time() - start
+    print(json.dumps({"peak_mb": round(peak_mb(), 1), "cpu_s": round(seconds)}))
 
 
 def main() -> None:

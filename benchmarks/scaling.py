@@ -56,9 +56,9 @@ def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> Clu
     """
     pin(0, usable_cores()[0])
     settings = engine_of(config)
-    envs, streams = settings.envs_per_actor, settings.unrolls_per_update
-    learner = UnrollLearner(config, 0, streams=streams, num_envs=envs)
-    processes = [ActorProcess(config, envs, 0, stream) for stream in range(streams)]
+    num_envs, streams = settings.envs_per_actor, settings.unrolls_per_update
+    learner = UnrollLearner(config, 0, streams=streams, num_envs=num_envs)
+    processes = [ActorProcess(config, num_envs, 0, stream) for stream in range(streams)]
     weights = to_weights(learner.agent.network, 0)
     play_s = update_s = 0.0
     trajectory = None
@@ -82,7 +82,7 @@ def measure_costs(config: Config, repeats: int = 300, warm_up: int = 100) -> Clu
         update_s=update_s / repeats,
         unroll_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(trajectory)),
         weights_bytes=sum(array.nbytes for array in weights[1]),
-        unroll_steps=envs * settings.unroll_length,
+        unroll_steps=num_envs * settings.unroll_length,
     )
 
 
@@ -116,12 +116,12 @@ def write_bytes(path: Path) -> None:
     rows = []
     for task, name in BYTES:
         config = preset(task, name)
-        envs, length = config.engine.num_envs, config.engine.unroll_length
-        unroll = expected_trajectory(config, envs)
-        steps = envs * length
+        num_envs, length = config.engine.num_envs, config.engine.unroll_length
+        unroll = expected_trajectory(config, num_envs)
+        steps = num_envs * length
         sent = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(unroll))
         capacity = getattr(config.credit, "capacity", None) or config.task.max_episode_steps
-        memory = 4 * capacity * config.agent.torso.sizes[-1] * envs
+        memory = 4 * capacity * config.agent.torso.sizes[-1] * num_envs
         rows.append(
             {
                 "task": task,
@@ -150,8 +150,8 @@ def main() -> None:
     ours = usable_cores()
     cores = len(ours)
     config = preset(options.task, options.preset)
-    envs, length = config.engine.num_envs, config.engine.unroll_length
-    engine = ClusterSettings(num_envs=envs, unroll_length=length, actor_envs=envs)
+    num_envs, length = config.engine.num_envs, config.engine.unroll_length
+    engine = ClusterSettings(num_envs=num_envs, unroll_length=length, actor_envs=num_envs)
     config = config.changed(engine=engine)
     costs = measure_costs(config)
     pin(0, *ours)
@@ -171,13 +171,13 @@ def main() -> None:
         rows.append(row)
         print(row)
     write_csv(options.out / "scaling.csv", rows)
-    small = dataclasses.replace(engine, actors=8, actor_envs=max(1, envs // 8))
+    small = dataclasses.replace(engine, actors=8, actor_envs=max(1, num_envs // 8))
     rows = []
     for actors in MODELLED:
         for name, setting in (("whole batches", engine), ("eighths of a batch", small)):
             if actors < setting.unrolls_per_update:
                 continue
-            share = setting.envs_per_actor / envs
+            share = setting.envs_per_actor / num_envs
             scaled = dataclasses.replace(
                 costs,
                 play_s=costs.play_s * share,

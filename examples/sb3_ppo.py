@@ -39,14 +39,14 @@ TASKS = {
 }
 
 
-def make_envs(args, seed, use_sr) -> Any:
+def make_envs(args, seed, credit) -> Any:
     task = TASKS[args.task]
     parameters = {"runs": args.runs} if args.task == "catch-delayed" else {}
     envs = make_vec_env(task["id"], n_envs=ENVS, seed=seed, env_kwargs=parameters)
-    if use_sr:
+    if credit != "none":
         steps = envs.get_attr("unwrapped")[0].task.max_episode_steps
         envs = sr.SyntheticReturnsVecEnv(  # the one line
-            envs, method="episodic", beta=task["beta"], max_episode_steps=steps, seed=seed
+            envs, method=credit, beta=task["beta"], max_episode_steps=steps, seed=seed
         )
     return envs
 
@@ -82,7 +82,7 @@ class Recorder(BaseCallback):
             "episode_return": round(float(np.mean(self.returns)), 4),
             "success": round(float(np.mean(self.successes)), 4),
         }
-        if self.run.use_sr:
+        if self.run.credit != "none":
             report = self.run.envs.report()
             row |= {name: round(report[name], 4) for name in ("explained_variance", "trust")}
         self.rows.append(row)
@@ -96,11 +96,11 @@ class Run:
     """The files of one agent."""
 
     def __init__(self, args, seed):
-        self.envs = make_envs(args, seed, not args.no_sr)
-        self.use_sr = not args.no_sr
+        self.credit = "none" if args.no_sr else "episodic"
+        self.envs = make_envs(args, seed, self.credit)
         task = f"{args.task}-{args.runs}" if args.task == "catch-delayed" else args.task
         task += "-recurrent" if args.recurrent else ""
-        self.name = f"{task}/{'episodic' if self.use_sr else 'none'}-seed{seed}"
+        self.name = f"{task}/{self.credit}-seed{seed}"
         self.csv = args.out / f"{self.name}.csv"
         self.summary = args.out / f"{self.name}.json"
         self.state = args.state / self.name
@@ -108,7 +108,7 @@ class Run:
     def save(self, model, rows):
         self.state.mkdir(parents=True, exist_ok=True)
         model.save(self.state / "model.zip")
-        if self.use_sr:
+        if self.credit != "none":
             self.envs.save(self.state / "synthetic_returns.npz")
         self.write(rows)
 
@@ -138,7 +138,7 @@ def train(args, seed):
     rows = run.rows()
     if rows:
         model = algorithm.load(run.state / "model.zip", run.envs, device="cpu")
-        if run.use_sr:
+        if run.credit != "none":
             run.envs.load(run.state / "synthetic_returns.npz")
     else:
         model = algorithm(policy, run.envs, seed=seed, device="cpu", **settings)
@@ -148,7 +148,7 @@ def train(args, seed):
         model.learn(left, callback=recorder, reset_num_timesteps=not rows)
     run.save(model, recorder.rows)
 
-    test_envs = make_envs(args, 10_000 + seed, use_sr=False)
+    test_envs = make_envs(args, 10_000 + seed, credit="none")
     successes = 0
 
     def count(scope, _):
@@ -162,7 +162,7 @@ def train(args, seed):
     last = recorder.rows[-1]
     summary = {
         "task": run.name.split("/")[0],
-        "sr": run.use_sr,
+        "credit": run.credit,
         "seed": seed,
         "algorithm": algorithm.__name__,
         "settings": settings | {"n_envs": ENVS},

@@ -7,7 +7,8 @@ from typing import ClassVar
 import pytest
 
 from synthetic_returns.agents.impala.settings import ImpalaSettings
-from synthetic_returns.agents.optimizer_settings import AdamSettings
+from synthetic_returns.agents.optimizer_settings import AdamSettings, RMSPropSettings
+from synthetic_returns.agents.r2d2.settings import R2D2Settings
 from synthetic_returns.agents.settings import AGENTS
 from synthetic_returns.config import CHOICES, Config
 from synthetic_returns.credit import registry
@@ -81,11 +82,50 @@ def test_unknown_names_are_answered_with_the_nearest(task, name):
         ("reporting.traces", -1, "0 for none"),
         ("view.stride", 0, "at least 1"),
         ("credit.replay.slots", 1, "at least 2"),
+        ("credit.learning_rate", 0.0, "above 0"),
+        ("credit.head_sizes", (8, 0), "at least 1"),
+        ("agent.trace_decay", 1.5, r"\[0, 1\]"),
+        ("agent.entropy_cost", -1.0, "0 or more"),
+        ("agent.lstm_size", -1, "use 0 for an agent without memory"),
+        ("agent.policy_size", 0, "at least 1"),
+        ("agent.torso.kernel", 0, "at least 1"),
+        ("agent.torso.stride", 0, "at least 1"),
+        ("agent.torso.channels", (8, 0), "at least 1"),
+        ("optimizer.learning_rate", -1.0, "0 or more"),
+        ("optimizer.max_grad_norm", 0.0, "above 0"),
+        ("optimizer.epsilon", -1e-8, "0 or more"),
+        ("optimizer.b1", 1.0, r"\[0, 1\)"),
+        ("optimizer.b2", -0.1, r"\[0, 1\)"),
+        ("engine.devices", -1, "use 0 for as many"),
+        ("reporting.checkpoint_every", -1.0, "use 0 for a checkpoint with every row"),
+        ("reporting.checkpoint_every", float("nan"), "use 0 for a checkpoint with every row"),
     ],
 )
 def test_bad_values_are_refused_by_name(name, value, rule):
     with pytest.raises(ValueError, match=rf"{name.split('.')[-1]} is .*{rule}"):
         preset("chain").changed({name: value})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Paper(capacity=0), "capacity is 0; .* at least 1"),
+        (lambda: Paper(sizes=()), "sizes is empty; .* at least one hidden layer"),
+        (lambda: Paper(cost=-1.0), "cost is -1.0; .* 0 or more"),
+        (lambda: Episodic(sparsity=-0.1), "sparsity is -0.1; .* 0 or more"),
+        (lambda: Episodic(learning_rate=float("inf")), "learning_rate is inf; .* finite"),
+        (lambda: RMSPropSettings(decay=1.0), r"decay is 1.0; .* \[0, 1\)"),
+        (lambda: R2D2Settings(lstm_size=-1), "lstm_size is -1; use 0"),
+    ],
+)
+def test_every_group_checks_itself(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_view_that_does_not_fit_the_task_is_refused_before_anything_is_made():
+    with pytest.raises(ValueError, match=r"rows is \(0, 3\).*crop images.*use None to see all"):
+        preset("chain").changed({"view.rows": (0, 3)})
 
 
 def test_settings_are_changed_by_their_dotted_names():
@@ -153,6 +193,15 @@ def test_an_agent_without_a_name_is_the_one_that_there_was():
     data = preset("chain").to_dict()
     del data["agent"]["name"]
     assert Config.from_dict(data) == preset("chain")
+
+
+def test_a_parameter_of_a_task_that_has_another_name_now_is_read():
+    config = preset("gym:CartPole-v1", max_episode_steps=9)
+    data = config.to_dict()
+    data["task"]["max_steps"] = data["task"].pop("max_episode_steps")
+    assert Config.from_dict(data) == config
+    data["task"]["max_steps"] = None
+    assert Config.from_dict(data).task.max_episode_steps == 500
 
 
 def test_settings_of_a_later_version_are_refused():

@@ -25,9 +25,9 @@ ORDER = (
     "nn",
     "acting",
     "credit",
+    "renamed",
     "config",  # names the task and the settings of credit; agents and engines are made from it
     "presets",
-    "renamed",
     "agents",
     "engines",
     "wrappers",

@@ -30,6 +30,7 @@ from synthetic_returns.engines.settings import (
     find_engine,
 )
 from synthetic_returns.envs.registry import find_task
+from synthetic_returns.renamed import parameters_as_called_now
 from synthetic_returns.training.settings import ReportingSettings
 from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.utils.files import RunError
@@ -88,6 +89,8 @@ class Config(Generic[Task]):
     def __post_init__(self) -> None:
         """Checks what one group alone cannot know."""
         check_positive("steps", self.steps)
+        task: Any = self.task
+        self.view.shape(task.observation_shape)  # refuses a view of something else
         if self.schedule_steps is not None:
             check_positive("schedule_steps", self.schedule_steps)
         if self.novelty.weight:
@@ -248,5 +251,7 @@ class Config(Generic[Task]):
         data["agent"] = {"name": "impala"} | data["agent"]  # once the only one, without a name
         for name, kinds in CHOICES.items():
             data[name] = from_plain(kinds(data[name]["name"]), data[name], f"{name}.")
-        data["task"] = find_task(data["task_name"]).make(**tuples(data["task"]))
+        task = find_task(data["task_name"])
+        parameters = parameters_as_called_now(data["task"], task.parameters())
+        data["task"] = task.make(**tuples(parameters))
         return from_plain(cls, data)

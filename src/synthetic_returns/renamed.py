@@ -1,6 +1,9 @@
 """What the settings of synthetic-returns 0.1 are called now."""
 
-__all__ = ["RENAMED", "RENAMED_METHODS"]
+from collections.abc import Container, Mapping
+from typing import Any
+
+__all__ = ["RENAMED", "RENAMED_METHODS", "RENAMED_PARAMETERS", "parameters_as_called_now"]
 
 # Those that have kept their own name and joined a group.
 _MOVED = {
@@ -55,3 +58,20 @@ RENAMED: dict[str, str] = (
     }
 )
 RENAMED_METHODS = {"unroll": "paper"}
+# Of gym:ID and gymnax:ID; tasks of users may have parameters of these names.
+RENAMED_PARAMETERS = {"max_steps": "max_episode_steps"}
+
+
+def parameters_as_called_now(
+    found: Mapping[str, Any], parameters: Container[str]
+) -> dict[str, Any]:
+    """The parameters of a task under the names that it has for them.
+
+    Args:
+      found: as they were saved.
+      parameters: what the task calls its parameters.
+    """
+    return {
+        name if name in parameters else RENAMED_PARAMETERS.get(name, name): value
+        for name, value in found.items()
+    }

@@ -48,7 +48,7 @@ def slow_choice(history, arms, window, bonus):
 
 
 def test_choices_are_those_of_ucb_over_a_window():
-    bandits = Bandits(SETTINGS, streams=2, envs=2)
+    bandits = Bandits(SETTINGS, streams=2, num_envs=2)
     rng = np.random.default_rng(0)
     histories = [[], []]
     for _ in range(60):
@@ -64,7 +64,7 @@ def test_choices_are_those_of_ucb_over_a_window():
 
 
 def test_what_was_best_is_left_when_it_no_longer_is():
-    bandits = Bandits(SETTINGS, streams=1, envs=1)
+    bandits = Bandits(SETTINGS, streams=1, num_envs=1)
     best = []
     for episode in range(150):
         arm = int(bandits.arm[0, 0])
@@ -75,7 +75,7 @@ def test_what_was_best_is_left_when_it_no_longer_is():
 
 
 def test_an_arm_is_kept_to_the_end_of_the_episode_and_all_rewards_of_it_count():
-    bandits = Bandits(SETTINGS, streams=1, envs=1)
+    bandits = Bandits(SETTINGS, streams=1, num_envs=1)
     bandits.arm[:] = 1
     running = episodes(np.array([np.nan]))
     reward = running.timestep.reward.at[1:].set(2.0)

@@ -1,9 +1,13 @@
 """Flags that choose an engine, a credit method or an optimiser, and those that follow from it."""
 
+import dataclasses
+from typing import ClassVar
+
 import pytest
 
 from synthetic_returns.agents.r2d2.settings import R2D2Settings
 from synthetic_returns.commands.train import configuration
+from synthetic_returns.credit import registry
 from synthetic_returns.credit.advance.method import Advance
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.episodic.method import Episodic
@@ -13,6 +17,7 @@ from synthetic_returns.credit.rudder.method import Rudder
 from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
 from synthetic_returns.presets import preset, with_agent
 from synthetic_returns.renamed import RENAMED
+from synthetic_returns.utils.meanings import NoMeaning
 from synthetic_returns.utils.settings import setting_names
 
 
@@ -58,6 +63,24 @@ from synthetic_returns.utils.settings import setting_names
             "--agent r2d2 --agent.bandit.window 9",
             "agent.bandit.arms 0, which switches the bandit off",
         ),
+        ("--credit pairwise --credit.head-sizes 8", "credit.form low-rank, whose c .*"),
+        ("--credit pairwise --credit.form plain --credit.rank 8", "credit.form plain, .*"),
+        (
+            "--credit rudder --credit.auxiliary-cost 0 --credit.auxiliary-steps 5",
+            "credit.auxiliary_cost 0, which leaves out the loss .*",
+        ),
+        (
+            "--agent.entropy-cost 0 --agent.entropy-decay 0.5",
+            "agent.entropy_cost 0, which is no bonus that could decay",
+        ),
+        (
+            "--agent r2d2 --agent.burn-in 3",
+            "agent.lstm_size 0 and the credit method 'advance', which keep nothing .*",
+        ),
+        (
+            "--agent r2d2 --agent.replay.priority-exponent 0 --agent.replay.importance-exponent 1",
+            "agent.replay.priority_exponent 0, which draws all sequences alike .*",
+        ),
     ],
 )
 def test_a_flag_without_a_meaning_is_refused(flags, words):
@@ -92,6 +115,10 @@ def test_a_flag_without_a_meaning_is_refused(flags, words):
             "gym:CartPole-v1 --engine cluster --engine.no-stagger",
             "the task gym:CartPole-v1, which is not written in JAX: leave it out",
         ),
+        (
+            "chain --view.truncated-reward -1",
+            "the task chain, whose episodes are never truncated: leave it out",
+        ),
     ],
 )
 def test_a_flag_that_means_nothing_on_the_task_is_refused(arguments, words):
@@ -116,10 +143,38 @@ def test_a_flag_that_means_nothing_on_the_task_is_refused(arguments, words):
         "--agent.replay.share 0",
         "--agent r2d2 --agent.replay.no-save --agent.replay.relabel 1",
         "--agent r2d2 --agent.bandit.arms 4 --agent.bandit.window 9",
+        "--credit pairwise --credit.rank 8",
+        "--credit pairwise --credit.form plain --credit.head-sizes 8",
+        "--credit rudder --credit.auxiliary-steps 5",
+        "--agent r2d2 --agent.no-clock --agent.lstm-size 8 --agent.burn-in 3",
+        "--agent r2d2 --credit paper --agent.burn-in 3",  # its memory begins with these steps
+        "--agent r2d2 --agent.replay.importance-exponent 1",
     ],
 )
 def test_a_flag_with_a_meaning_is_taken(flags):
     configuration(["chain", *flags.split()])
+
+
+def test_what_truncated_episodes_are_paid_is_for_tasks_that_may_be_cut_off():
+    config = configuration(["gym:CartPole-v1", "--view.truncated-reward", "-1"])
+    assert config.view.truncated_reward == -1
+
+
+def test_a_registered_method_says_which_of_its_settings_mean_nothing(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+
+    @registry.register_method
+    @dataclasses.dataclass(frozen=True)
+    class Moody(Episodic):
+        name: ClassVar[str] = "moody"
+        mood: int = 0
+        depth: int = 1
+
+        def meaningless(self) -> dict[str, NoMeaning]:
+            return {"depth": NoMeaning("mood", "which has no depth", "mood 1")}
+
+    with pytest.raises(ValueError, match=r"--credit\.depth has no meaning with credit\.mood 0, "):
+        configuration(["chain", "--credit", "moody", "--credit.depth", "2"])
 
 
 def test_kernels_are_for_layers_that_are_not_cut_into_patches():
@@ -156,6 +211,13 @@ def test_what_a_preset_leaves_out_of_the_reward_is_paid_unless_a_method_pays_it(
 def test_a_flag_of_0_1_is_answered_with_its_new_name(flags, new):
     with pytest.raises(ValueError, match=f"is a flag of synthetic-returns 0.1; it is now {new}\\."):
         configuration(["chain", *flags.split()])
+
+
+def test_a_parameter_of_0_1_is_answered_with_its_new_name():
+    with pytest.raises(ValueError, match=r"--task.max-steps .* now --task\.max-episode-steps\."):
+        configuration(["gym:CartPole-v1", "--task.max-steps", "9"])
+    config = configuration(["gym:CartPole-v1", "--task.max-episode-steps", "9"])
+    assert config.task.max_episode_steps == 9
 
 
 def test_a_method_of_0_1_is_answered_with_its_new_name():

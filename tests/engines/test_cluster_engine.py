@@ -16,6 +16,7 @@ from synthetic_returns.engines.cluster.unroll_checks import find_fault
 from synthetic_returns.engines.engine import ActorFailed, make_engine
 from synthetic_returns.engines.settings import ClusterSettings
 from synthetic_returns.engines.shapes import expected_trajectory
+from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.types import StepType
 from tests.engines.fake_ray import Away, FakeRay, Lost
 from tests.small import small_config
@@ -243,6 +244,21 @@ def test_a_slow_actor_does_not_stall_the_rest_and_what_it_brings_too_late_is_not
     report = engine.report()[0]
     assert report["actors/stale"] == 1
     assert report["actors/stale_steps"] == 4 * 5  # environments times steps of the one unroll
+
+
+def test_stale_unrolls_are_counted_over_all_sessions_of_a_run(ray, tmp_path):
+    config = cluster_config()
+    engine, _ = run(config, 1)
+    engine._stale = 3
+    store, resumed = Checkpoints(tmp_path), ClusterEngine(config, [0])
+    store.save(1, engine.snapshot(0))
+    resumed.restore([store.restore(resumed.snapshot(0))[1]])
+    resumed.step()
+    assert resumed.report()[0]["actors/stale_steps"] == 3 * 4 * 5
+    before = {name: x for name, x in engine.snapshot(0).items() if name != "stale"}
+    store.save(2, before)
+    resumed.restore([store.restore(resumed.snapshot(0))[1]])
+    assert resumed._stale == 0
 
 
 @CREDIT

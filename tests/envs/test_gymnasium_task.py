@@ -20,7 +20,7 @@ ENVS = 3
 
 def test_cart_pole_step_by_step():
     """Against single environments that are reset by hand."""
-    task = find_task("gym:CartPole-v1").make(max_steps=12)
+    task = find_task("gym:CartPole-v1").make(max_episode_steps=12)
     assert (task.observation_shape, task.num_actions, task.max_episode_steps) == ((4,), 2, 12)
     key = jax.random.key(3)
     envs = task.environments(ENVS, key)
@@ -86,7 +86,7 @@ def test_actions_count_from_the_first_of_the_space():
     [
         ("Blackjack-v1", {}, "are a Tuple and have to be a Box"),
         ("Pendulum-v1", {}, "are a Box and have to be Discrete"),
-        ("CartPole-v1", {"max_steps": 0}, "max_steps is 0"),
+        ("CartPole-v1", {"max_episode_steps": 0}, "max_episode_steps is 0"),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused(env_id, parameters, message):
@@ -97,9 +97,9 @@ def test_what_cannot_be_trained_on_is_refused(env_id, parameters, message):
 def test_an_environment_without_a_time_limit_needs_one():
     gymnasium.register("Endless-v0", entry_point=lambda **_: Picture())
     try:
-        with pytest.raises(ValueError, match=r"no time limit.*--task.max-steps"):
+        with pytest.raises(ValueError, match=r"no time limit.*--task.max-episode-steps"):
             GymnasiumTask("Endless-v0")
-        assert GymnasiumTask("Endless-v0", max_steps=7).max_episode_steps == 7
+        assert GymnasiumTask("Endless-v0", max_episode_steps=7).max_episode_steps == 7
     finally:
         del gymnasium.registry["Endless-v0"]
 

@@ -80,7 +80,7 @@ def test_gymnax_environments_are_tasks():
 
 def test_a_time_limit_cuts_off():
     pytest.importorskip("gymnax", reason=EXTRA)
-    task = find_task("gymnax:CartPole-v1").make(max_steps=3)
+    task = find_task("gymnax:CartPole-v1").make(max_episode_steps=3)
     state, timestep = task.reset(jax.random.key(0))
     for time in range(3):
         state, timestep = task.step(state, jnp.int32(time % 2))

@@ -55,6 +55,7 @@ def test_steps_follow_the_grammar(name):
     assert last.sum() >= 3 * BATCH
     assert (steps.reward[first] == 0).all()
     assert (steps.discount[first] == 1).all()
+    assert not env.truncates
     assert (steps.discount[last] == 0).all()
     for events in steps.events.values():
         assert (events[first] == 0).all()

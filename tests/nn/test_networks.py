@@ -156,7 +156,13 @@ def test_one_unroll_of_20_equals_many_short_ones(length):
 def test_learning_on_time_and_batch_equals_acting_step_by_step(lstm_size, clock):
     torso = make_torso((5, 5, 2), TorsoSettings(channels=(3,), sizes=(8,)), key=key())
     network = AgentNetwork(
-        torso, 8, lstm_size=lstm_size, clock=clock, policy_size=7, num_actions=4, key=key(1)
+        torso,
+        8,
+        lstm_size=lstm_size,
+        max_episode_steps=clock,
+        policy_size=7,
+        num_actions=4,
+        key=key(1),
     )
     _, _, first = lstm_case(12, 3)
     images = normal(2, 12, 3, 5, 5, 2)

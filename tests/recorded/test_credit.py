@@ -1,5 +1,6 @@
 """Credit for recorded episodes: what the driver would pay, and it sums to the return."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,21 @@ def test_it_is_saved_without_pickle(tmp_path):
     (tmp_path / "other.npz").write_bytes(b"nothing")
     with pytest.raises(RunError, match="damaged, or was not written"):
         Credit.load(tmp_path / "other.npz")
+
+
+def test_a_file_that_calls_the_longest_episode_otherwise_is_read(tmp_path):
+    credit = Credit(ADVANCE, updates=30).fit(walks(40))
+    credit.save(tmp_path / "credit.npz")
+    with np.load(tmp_path / "credit.npz", allow_pickle=False) as archive:
+        arrays = dict(archive)
+    about = json.loads(str(arrays["about"]))
+    about["format"]["longest"] = about["format"].pop("max_episode_steps")
+    arrays["about"] = np.array(json.dumps(about))
+    np.savez(tmp_path / "old.npz", allow_pickle=False, **arrays)
+    probe = walks(1, seed=1)[0]
+    np.testing.assert_array_equal(
+        Credit.load(tmp_path / "old.npz").redistribute(probe), credit.redistribute(probe)
+    )
 
 
 def test_fitting_again_begins_anew():

@@ -136,7 +136,7 @@ def test_bytes_and_names_of_states_stay_what_they_are():
     image = read_format(episodes(np.zeros((3, 9, 9, 1), np.uint8)))
     assert (image.dtype, image.kinds) == ("uint8", 0)
     names = read_format(episodes(np.array([0, 4, 2]), np.array([1, 1, 1, 1])))
-    assert (names.dtype, names.kinds, names.longest) == ("int32", 5, 4)
+    assert (names.dtype, names.kinds, names.max_episode_steps) == ("int32", 5, 4)
     amounts = read_format(episodes(np.array([0, -4, 2])))
     assert (amounts.dtype, amounts.kinds) == ("float32", 0)
 

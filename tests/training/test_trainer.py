@@ -12,6 +12,7 @@ import pytest
 
 from synthetic_returns.agents.impala.learner import Learner
 from synthetic_returns.config import Config
+from synthetic_returns.credit.rudder.method import Rudder
 from synthetic_returns.engines.fused import FusedEngine
 from synthetic_returns.training import trainer
 from synthetic_returns.training.checkpoints import Checkpoints
@@ -51,6 +52,13 @@ def stop_in_update(monkeypatch):
         monkeypatch.setattr(FusedEngine, "step", step_and_signal)
 
     return arrange
+
+
+def test_settings_that_cannot_be_trained_with_leave_no_directory(tmp_path):
+    config = small_config("none").changed(credit=Rudder(max_episode_steps=1))
+    with pytest.raises(ValueError, match="raise its setting max_episode_steps"):
+        train(config, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

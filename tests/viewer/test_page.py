@@ -32,7 +32,7 @@ def test_elements_escape_text_and_attributes_but_not_elements():
 
 
 def test_a_title_cannot_break_out():
-    page = make_page(NASTY, "", styles=["theme.css"])
+    page = make_page(NASTY, "", styles=["viewer/theme.css"])
     assert "<script>alert" not in page
     assert "default-src 'none'" in page
 

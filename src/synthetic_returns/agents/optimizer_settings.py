@@ -7,7 +7,7 @@ from typing import ClassVar
 import optax
 
 from synthetic_returns.agents.optimizers import adam
-from synthetic_returns.utils.checks import check_finite_number
+from synthetic_returns.utils.checks import check_not_negative, check_positive_number
 from synthetic_returns.utils.suggestions import unknown
 
 __all__ = ["OPTIMIZERS", "AdamSettings", "AnyOptimizer", "RMSPropSettings", "find_optimizer"]
@@ -27,7 +27,8 @@ class OptimizerSettings(abc.ABC):
     """Clip gradients to this global norm."""
 
     def __post_init__(self) -> None:
-        check_finite_number("learning_rate", self.learning_rate)
+        check_not_negative("learning_rate", self.learning_rate)
+        check_positive_number("max_grad_norm", self.max_grad_norm)
 
     def make(self, steps: int) -> optax.GradientTransformation:
         """The optimiser.
@@ -55,6 +56,11 @@ class RMSPropSettings(OptimizerSettings):
     decay: float = 0.99
     """Decay of the running mean square of gradients."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_not_negative("epsilon", self.epsilon)
+        _check_decay("decay", self.decay)
+
     def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
         return optax.rmsprop(learning_rate, decay=self.decay, eps=self.epsilon, eps_in_sqrt=True)
 
@@ -72,8 +78,19 @@ class AdamSettings(OptimizerSettings):
     b2: float = 0.999
     """Decay of the running mean square of gradients."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_not_negative("epsilon", self.epsilon)
+        _check_decay("b1", self.b1)
+        _check_decay("b2", self.b2)
+
     def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
         return adam(learning_rate, b1=self.b1, b2=self.b2, eps=self.epsilon)
+
+
+def _check_decay(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} is {value}; it must lie in [0, 1): with 1, nothing new counts.")
 
 
 AnyOptimizer = RMSPropSettings | AdamSettings

@@ -29,7 +29,7 @@ EPISODE_UPDATES = 60  # after so many, episodes have ended and the episodic lear
 def run(
     task: str = "skiing", *, seconds: float = SECONDS, episode_updates: int = EPISODE_UPDATES
 ) -> list[Record]:
-    """Measures ``atari_steps_per_s/{env,act,train_fast,train_fast_no_sr,train_paper}``.
+    """Measures ``atari_steps_per_s/{env,act,train_fast,train_fast_none,train_paper}``.
 
     Args:
       task: a game.
@@ -43,7 +43,7 @@ def run(
         "env": _rate(_env_block(fast), fast, seconds),
         "act": _rate(_act_block(fast), fast, seconds),
         "train_fast": steps_per_second(fast, seconds, warm_up=episode_updates),
-        "train_fast_no_sr": steps_per_second(fast.changed(credit=NoCredit()), seconds),
+        "train_fast_none": steps_per_second(fast.changed(credit=NoCredit()), seconds),
         "train_paper": steps_per_second(paper, seconds, warm_up=2, between=1),
     }
     return [Record(f"atari_steps_per_s/{name}", rate, "steps/s") for name, rate in rates.items()]

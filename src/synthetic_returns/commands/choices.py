@@ -8,9 +8,9 @@ from typing import Any
 from synthetic_returns.config import CHOICES, Config
 from synthetic_returns.credit.method import Gives
 from synthetic_returns.presets import with_agent
-from synthetic_returns.renamed import RENAMED, RENAMED_METHODS
+from synthetic_returns.renamed import RENAMED, RENAMED_METHODS, RENAMED_PARAMETERS
 
-__all__ = ["CHOICE_FLAGS", "choose", "named_flags", "positive", "spell_out"]
+__all__ = ["CHOICE_FLAGS", "check_parameters", "choose", "named_flags", "positive", "spell_out"]
 
 CHOICE_FLAGS = tuple(f"--{group}" for group in CHOICES)
 
@@ -27,6 +27,19 @@ def spell_out(arguments: Sequence[str]) -> list[str]:
                 new = "--credit NAME" if old == "sr" else f"--{'.'.join([*group, no + last])}"
                 raise ValueError(f"{flag} is a flag of synthetic-returns 0.1; it is now {new}.")
     return spelled
+
+
+def check_parameters(config: Config, arguments: Sequence[str]) -> None:
+    """Refuses parameters of the task by the names that they had in 0.1."""
+    known = {field.name for field in dataclasses.fields(config.task)}
+    for flag, name in named_flags(arguments):
+        group, _, old = name.partition(".")
+        new = RENAMED_PARAMETERS.get(old)
+        if group == "task" and old not in known and new in known:
+            raise ValueError(
+                f"{flag} is a flag of synthetic-returns 0.1; it is now --task."
+                f"{new.replace('_', '-')}."
+            )
 
 
 def choose(config: Config, arguments: Sequence[str]) -> Config:

@@ -1,20 +1,21 @@
 """Flags of ``train`` that mean nothing with what else was said: refused, never ignored."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from synthetic_returns.agents.impala.settings import ImpalaSettings
 from synthetic_returns.agents.optimizer_settings import OPTIMIZERS
-from synthetic_returns.agents.r2d2.settings import R2D2Settings
 from synthetic_returns.agents.settings import AGENTS
 from synthetic_returns.commands.choices import named_flags, positive
 from synthetic_returns.config import CHOICES, Config
+from synthetic_returns.credit.auxiliary import AuxiliaryMethod
 from synthetic_returns.credit.method import CreditMethod, Gives, Need
 from synthetic_returns.credit.registry import method_names
 from synthetic_returns.engines.settings import ENGINES
 from synthetic_returns.envs.base import Environment
 from synthetic_returns.nn.settings import TorsoSettings
+from synthetic_returns.utils.meanings import meaningless
 from synthetic_returns.utils.settings import setting_names
 
 __all__ = ["check_homes", "check_meanings"]
@@ -56,51 +57,43 @@ def check_meanings(config: Config, arguments: Sequence[str]) -> None:
       config: what the arguments mean.
       arguments: as they were given.
     """
+    within_groups = meaningless(config)
     for flag, name in named_flags(arguments):
-        for rule in _RULES:
-            if rule.concerns(positive(name)) and not rule.means(config):
-                raise ValueError(f"{flag} has no meaning with {rule.otherwise(config)}.")
+        setting = positive(name)
+        reasons = [
+            rule.otherwise(config)
+            for rule in _RULES
+            if rule.concerns(setting) and not rule.means(config)
+        ]
+        reasons += [
+            reason
+            for each, reason in within_groups.items()
+            if setting == each or setting.startswith(f"{each}.")
+        ]
+        if reasons:
+            raise ValueError(f"{flag} has no meaning with {reasons[0]}.")
 
 
 class _Rule(NamedTuple):
-    """When some settings have a meaning.
+    """When some settings have a meaning that one group alone cannot know about.
 
     Attributes:
       settings: their names, or patterns of them.
       means: whether they have one.
       otherwise: what they have none with, and what to do.
-      but: the setting among them that always has one, as it switches the others on.
     """
 
     settings: tuple[str, ...]
     means: Callable[[Config], Any]
     otherwise: Callable[[Config], str]
-    but: str = ""
 
     def concerns(self, name: str) -> bool:
         """Whether it is a rule for this setting."""
-        return name != self.but and any(fnmatchcase(name, each) for each in self.settings)
+        return any(fnmatchcase(name, each) for each in self.settings)
 
 
-def _switched_off(
-    part: str, switch: str, means: Callable[[Config], Any], what: str, on: str
-) -> _Rule:
-    """The rule of a part that one of its own settings switches on.
-
-    Args:
-      part: its name.
-      switch: the setting; 0 switches the part off.
-      means: whether it is on.
-      what: the part in words.
-      on: a value that switches it on.
-    """
-    name = f"{part}.{switch}"
-    text = f"{name} 0, which switches {what} off: leave it out, or use --{name} {on}"
-    return _Rule((f"{part}.*",), means, lambda _: text, but=name)
-
-
-def _torso_rules(path: str, ranks: tuple[int, ...]) -> Iterator[_Rule]:
-    """The rules of a torso.
+def _torso_rule(path: str, ranks: tuple[int, ...]) -> _Rule:
+    """What a torso has for images.
 
     Args:
       path: its name among the settings.
@@ -108,22 +101,11 @@ def _torso_rules(path: str, ranks: tuple[int, ...]) -> Iterator[_Rule]:
     """
     group, _, name = path.partition(".")
 
-    def torso(config: Config) -> Any:
-        return getattr(getattr(config, group), name)
-
     def foreign(config: Config) -> bool:
         """A registered method may call something else its encoder."""
-        return not isinstance(torso(config), TorsoSettings)
+        return not isinstance(getattr(getattr(config, group), name), TorsoSettings)
 
-    def fully_cut(config: Config) -> str:
-        patches = f"patches {torso(config).patches}, which cut up the input of every layer"
-        none = "channels empty, which is no layer to convolve with"
-        return (
-            f"{path}.{patches if torso(config).channels else none}: leave it out, or use "
-            f"--{path}.channels with more channels than patches"
-        )
-
-    yield _Rule(
+    return _Rule(
         tuple(f"{path}.{each}" for each in ("channels", "kernel", "stride", "patches")),
         # A view crops images, and they stay images.
         lambda config: foreign(config) or len(config.task.observation_shape) in ranks,
@@ -131,11 +113,6 @@ def _torso_rules(path: str, ranks: tuple[int, ...]) -> Iterator[_Rule]:
             f"observations of shape {config.task.observation_shape}, which are no images: leave it "
             "out"
         ),
-    )
-    yield _Rule(
-        (f"{path}.kernel", f"{path}.stride"),
-        lambda config: foreign(config) or len(torso(config).channels) > len(torso(config).patches),
-        fully_cut,
     )
 
 
@@ -150,8 +127,9 @@ def _is_scheduled(config: Config) -> bool:
     return config.optimizer.anneal or decays
 
 
-def _has_bandit(config: Config) -> bool:
-    return isinstance(config.agent, R2D2Settings) and config.agent.bandit.arms > 0
+def _has_past(config: Config) -> bool:
+    """Whether anything is made of the steps before a sequence."""
+    return config.agent.lstm_size > 0 or isinstance(config.credit, AuxiliaryMethod)
 
 
 def _use_method(suits: Callable[[Any], bool]) -> Callable[[Config], str]:
@@ -196,11 +174,11 @@ _RULES = (
         ),
     ),
     _Rule(
-        ("engine.queue_size",),
-        lambda config: getattr(config.engine, "actors", 0),
-        lambda _: (
-            "engine.actors 0, which acts and learns in turns: leave it out, or use "
-            "--engine.actors 1"
+        ("agent.burn_in",),
+        _has_past,
+        lambda config: (
+            f"agent.lstm_size 0 and the credit method {config.credit.name!r}, which keep nothing "
+            "of earlier steps: leave it out, or use --agent.lstm-size 256"
         ),
     ),
     _Rule(
@@ -208,12 +186,16 @@ _RULES = (
         lambda config: isinstance(config.task, Environment),
         lambda config: f"the task {config.task_name}, which is not written in JAX: leave it out",
     ),
-    _switched_off("novelty", "weight", lambda config: config.novelty.weight, "novelty", "0.1"),
-    _switched_off("agent.replay", "share", lambda config: config.replays, "the replay", "0.5"),
-    _switched_off("agent.bandit", "arms", _has_bandit, "the bandit", "8"),
-    *_torso_rules("agent.torso", (3,)),
-    *_torso_rules("credit.encoder", (2, 3)),
-    *_torso_rules("novelty.encoder", (2, 3)),
+    _Rule(
+        ("view.truncated_reward",),
+        lambda config: config.task.truncates,
+        lambda config: (
+            f"the task {config.task_name}, whose episodes are never truncated: leave it out"
+        ),
+    ),
+    _torso_rule("agent.torso", (3,)),
+    _torso_rule("credit.encoder", (2, 3)),
+    _torso_rule("novelty.encoder", (2, 3)),
 )
 
 

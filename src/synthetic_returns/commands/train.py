@@ -9,7 +9,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import tyro
 
-from synthetic_returns.commands.choices import CHOICE_FLAGS, choose, spell_out
+from synthetic_returns.commands.choices import CHOICE_FLAGS, check_parameters, choose, spell_out
 from synthetic_returns.commands.meanings import check_homes, check_meanings
 from synthetic_returns.config import Config
 from synthetic_returns.engines.settings import FusedSettings
@@ -133,6 +133,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
     else:
         base = preset(task, name or "fast")
     base = choose(base, rest)
+    check_parameters(base, rest)
     check_homes(base, rest)
     presets = "|".join(presets_of(find_task(base.task_name)))
     parsed: Arguments = tyro.cli(

@@ -91,12 +91,12 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
     arrays = _checked_state(path, arrays, _leaves(driver.state))
     _check_counts(path, arrays)
     length, rng = arrays["length"].astype(np.int32), np.random.default_rng(int(arrays["seed"]))
-    longest = int(length.max(initial=0))
+    max_steps = int(length.max(initial=0))
     here = driver.buffer
-    size = here.bytes_of(len(length), max(longest, here.max_steps))
-    check_room(size, f"{len(length):,} episodes of up to {longest:,} steps, as in {path},")
-    if longest > here.max_steps and not driver.can_grow:
-        raise _damaged(path, f"an episode of {longest:,} steps, longer than {here.max_steps:,}")
+    size = here.bytes_of(len(length), max(max_steps, here.max_steps))
+    check_room(size, f"{len(length):,} episodes of up to {max_steps:,} steps, as in {path},")
+    if max_steps > here.max_steps and not driver.can_grow:
+        raise _damaged(path, f"an episode of {max_steps:,} steps, longer than {here.max_steps:,}")
     if wrong := flaw("buffer", arrays, here.arrays, length):
         raise _damaged(path, wrong)
     waiting = _waiting(path, arrays, driver)
@@ -105,7 +105,7 @@ def load_driver(path: Path | io.BytesIO, driver: CreditDriver) -> None:
         name = f"state{jax.tree_util.keystr(tree_path)}"
         return jnp.array(arrays[name]) if isinstance(leaf, jax.Array) else leaf
 
-    driver.make_room(longest, rng)
+    driver.make_room(max_steps, rng)
     here = driver.buffer
     there = EpisodeBuffer(here.spec, len(length), here.fields, here.max_steps)
     unpack("buffer", arrays, there.arrays, length)
@@ -179,13 +179,13 @@ def _waiting(
     possible = length.ndim == 1 and length.dtype.kind == "i"
     if not possible or not np.all((length > 0) & (length < _LARGEST)):
         raise _damaged(path, "the lengths of the episodes that wait are out of their range")
-    longest = max(driver.spec.max_steps, int(length.max(initial=0)))
+    max_steps = max(driver.spec.max_steps, int(length.max(initial=0)))
     rows = {
-        name: Declared((len(length), longest + (name == "observation"), *shape), np.dtype(dtype))
+        name: Declared((len(length), max_steps + (name == "observation"), *shape), np.dtype(dtype))
         for name, (shape, dtype) in driver.spec.entries.items()
     }
     size = sum(declared.nbytes for declared in rows.values())
-    check_room(size, f"{len(length):,} episodes of up to {longest:,} steps that wait in {path}")
+    check_room(size, f"{len(length):,} episodes of up to {max_steps:,} steps that wait in {path}")
     if wrong := flaw("waiting", arrays, rows, length):
         raise _damaged(path, wrong)
     stacked = {name: np.zeros(declared.shape, declared.dtype) for name, declared in rows.items()}

@@ -22,7 +22,7 @@ from synthetic_returns.nn.networks import MlpTorso
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 from synthetic_returns.utils.averages import masked_mean, tracked
-from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.checks import check_positive, check_positive_number
 
 __all__ = ["Secret", "SecretModel", "SecretState", "redistributed"]
 
@@ -146,6 +146,7 @@ class Secret(CreditMethod):
 
     def __post_init__(self) -> None:
         check_positive("width", self.width)
+        check_positive_number("learning_rate", self.learning_rate)
 
     def init(self, spec: EpisodeSpec, key: Key) -> SecretState:
         """Draws the parameters."""

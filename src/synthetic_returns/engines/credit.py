@@ -50,10 +50,10 @@ def make_driver(
     payer = config.payer
     if payer is None:
         return None
-    envs = num_envs or config.engine.num_envs
+    num_envs = num_envs or config.engine.num_envs
 
     def example() -> Any:
-        one = item(_zeros(expected_trajectory(config, envs)))
+        one = item(_zeros(expected_trajectory(config, num_envs)))
         return (0, one) if config.replays else one
 
     return CreditDriver(
@@ -61,7 +61,7 @@ def make_driver(
         EpisodeSpec.of_task(config.task, config.view),
         config.view,
         max_episode_steps=config.task.max_episode_steps,
-        num_envs=envs,
+        num_envs=num_envs,
         streams=streams,
         segment_length=config.engine.unroll_length,
         example=example,

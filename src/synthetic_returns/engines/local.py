@@ -13,12 +13,11 @@ from typing import Any
 import jax
 
 from synthetic_returns.acting.host_actor import HostActor
-from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.engines.engine import ActorFailed
 from synthetic_returns.engines.settings import LocalSettings
-from synthetic_returns.engines.unroll_learner import Policy, Unroll, UnrollLearner
+from synthetic_returns.engines.unroll_engine import UnrollEngine
+from synthetic_returns.engines.unroll_learner import Policy, Unroll
 from synthetic_returns.nn.networks import Network
 from synthetic_returns.utils.process_memory import resident_mb
 
@@ -27,7 +26,7 @@ __all__ = ["LocalEngine"]
 POLL_SECONDS = 0.2  # how often a waiting thread checks whether it should stop
 
 
-class LocalEngine:
+class LocalEngine(UnrollEngine):
     """Trains one agent in environments that are stepped from the host.
 
     With ``actors`` 0, one actor plays in the learner's thread, in turns with it: repeatable,
@@ -40,15 +39,9 @@ class LocalEngine:
 
     def __init__(self, config: Config, seeds: Sequence[int]):
         """Draws all parameters; the environments are started by the first step."""
-        if len(seeds) != 1:
-            raise ValueError(
-                f"there are {len(seeds)} seeds and the engine 'local' trains one at a time: train "
-                "them one by one, or use the engine 'fused' if the task is written in JAX."
-            )
         assert isinstance(config.engine, LocalSettings)
-        self.config, self._settings = config, config.engine
-        self.steps_per_update = config.engine.steps_per_update
-        self._learner = UnrollLearner(config, seeds[0], streams=max(1, config.engine.actors))
+        super().__init__(config, seeds, streams=max(1, config.engine.actors))
+        self._settings = config.engine
         self._actors: list[HostActor] = []
         self._threads: _ActorThreads | None = None
 
@@ -65,16 +58,6 @@ class LocalEngine:
             trajectory = self._actors[0].unroll(acting, self._settings.unroll_length)
             self._learner.update(Unroll(0, policy.version, trajectory))
         return 1
-
-    def agent(self, index: int) -> Agent:
-        """The agent as it is now."""
-        del index
-        return self._learner.agent
-
-    def explainer(self, index: int) -> Explainer | None:
-        """What explains the credit, if there is any."""
-        del index
-        return self._learner.explainer
 
     def report(self) -> list[dict[str, float]]:
         """Means over the episodes since the last report, the last losses, the lag, and the memory.

@@ -117,8 +117,8 @@ class Rehearsing(Replaying):
         self._agent = agent
         self._bandits: Bandits | None = None
         if agent.bandit.arms:
-            streams, _, envs = replay.priority.shape
-            self._bandits = Bandits(agent.bandit, streams, envs, replay.seed)
+            streams, _, num_envs = replay.priority.shape
+            self._bandits = Bandits(agent.bandit, streams, num_envs, replay.seed)
 
     def follow(
         self, trajectory: Trajectory, item: Item = None, stream: int = 0, *, follows: bool = True

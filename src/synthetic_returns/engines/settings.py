@@ -4,6 +4,7 @@ import dataclasses
 from typing import ClassVar
 
 from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.meanings import NoMeaning
 from synthetic_returns.utils.suggestions import unknown
 
 __all__ = [
@@ -36,6 +37,11 @@ class EngineSettings:
     def __post_init__(self) -> None:
         for name in ("num_envs", "unroll_length", "accumulate"):
             check_positive(name, getattr(self, name))
+        if self.devices < 0:
+            raise ValueError(
+                f"devices is {self.devices}; use 0 for as many as divide num_envs evenly, or how "
+                "many."
+            )
         if self.accumulate > 1 and self.num_envs % (self.accumulate * max(1, self.devices)):
             raise ValueError(
                 f"num_envs is {self.num_envs}; it must be a multiple of accumulate times devices, "
@@ -90,6 +96,12 @@ class LocalSettings(EngineSettings):
             raise ValueError(
                 f"actors is {self.actors}; use 0 to act and learn in turns, or how many threads."
             )
+
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """The queue between actors and learner, if there is none."""
+        if self.actors:
+            return {}
+        return {"queue_size": NoMeaning("actors", "which acts and learns in turns", "actors 1")}
 
 
 @dataclasses.dataclass(frozen=True)

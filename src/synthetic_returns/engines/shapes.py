@@ -19,7 +19,7 @@ def network_of(config: Config) -> Network:
     return eqx.filter_eval_shape(make_learner(config).init, jax.random.key(0)).agent.network
 
 
-def expected_trajectory(config: Config, envs: int) -> Trajectory:
+def expected_trajectory(config: Config, num_envs: int) -> Trajectory:
     """The shapes and types of an actor's unroll."""
     time, task, network = config.engine.unroll_length, config.task, network_of(config)
 
@@ -29,11 +29,13 @@ def expected_trajectory(config: Config, envs: int) -> Trajectory:
         if config.needs_contributions:
             step = dataclasses.replace(step, contribution=jnp.zeros(()))
         return Trajectory(
-            timestep=jax.tree.map(lambda x: jnp.broadcast_to(x, (time + 1, envs, *x.shape)), step),
-            action=jnp.zeros((time, envs), jnp.int32),
-            logits=jnp.zeros((time, envs, task.num_actions)),
-            value=jnp.zeros((time, envs)),
-            core=network.initial_state(envs),
+            timestep=jax.tree.map(
+                lambda x: jnp.broadcast_to(x, (time + 1, num_envs, *x.shape)), step
+            ),
+            action=jnp.zeros((time, num_envs), jnp.int32),
+            logits=jnp.zeros((time, num_envs, task.num_actions)),
+            value=jnp.zeros((time, num_envs)),
+            core=network.initial_state(num_envs),
         )
 
     return jax.eval_shape(nothing)

@@ -77,19 +77,23 @@ class UnrollLearner:
           num_envs: environments of each; by default the whole batch of an update.
         """
         self.config, settings = config, config.engine
-        envs = num_envs or settings.num_envs
+        num_envs = num_envs or settings.num_envs
         devices = 1 if config.replays else settings.devices
         self._mesh = device_mesh(devices, settings.num_envs // settings.accumulate)
         learner_key, self.actor_key = jax.random.split(jax.random.key(seed))
         self._learner = learner = make_learner(config, axis=AXIS if self._mesh else None)
         self._state = learner.init(learner_key)
-        self._memories = [_rows(self._state.memory, envs) for _ in range(streams)]
-        self._driver = make_driver(config, seed, streams, envs, lambda played: Unroll(0, 0, played))
-        self._replaying = make_replaying(config, seed, self._driver, streams=streams, num_envs=envs)
+        self._memories = [_first_envs(self._state.memory, num_envs) for _ in range(streams)]
+        self._driver = make_driver(
+            config, seed, streams, num_envs, lambda played: Unroll(0, 0, played)
+        )
+        self._replaying = make_replaying(
+            config, seed, self._driver, streams=streams, num_envs=num_envs
+        )
         self._interrupted = [False] * streams
         self._credited: collections.deque[tuple[Unroll, Assignment | None]] = collections.deque()
-        self._statistics = [_nothing_gathered(config, envs) for _ in range(streams)]
-        self._seen = [jnp.zeros(envs, bool) for _ in range(streams)]
+        self._statistics = [_nothing_gathered(config, num_envs) for _ in range(streams)]
+        self._seen = [jnp.zeros(num_envs, bool) for _ in range(streams)]
         self._lives = [0] * streams
         self._metrics: dict[str, Float[Array, ""]] = {}
         self._lags: list[int] = []
@@ -102,10 +106,10 @@ class UnrollLearner:
 
     def behaviour(self, policy: Policy, stream: int) -> Network:
         """What acts in the environments of a stream."""
-        envs, streams = len(self._seen[stream]), len(self._seen)
+        num_envs, streams = len(self._seen[stream]), len(self._seen)
         replaying = self._replaying
         arm = replaying.arm(stream) if isinstance(replaying, Rehearsing) else None
-        return self._learner.behaviour(policy.network, envs, stream, streams, arm)
+        return self._learner.behaviour(policy.network, num_envs, stream, streams, arm)
 
     def update(self, *unrolls: Unroll) -> None:
         """One optimisation step; learns from the episodes that ended, if they give the credit.
@@ -294,18 +298,18 @@ def _gather(
     return jax.lax.scan(add, (statistics, seen | timestep.first[0]), later)[0]
 
 
-def _nothing_gathered(config: Config, envs: int) -> EpisodeStatistics:
+def _nothing_gathered(config: Config, num_envs: int) -> EpisodeStatistics:
     step = first_step(None, config.task.event_names)
-    return EpisodeStatistics.zero(jax.tree.map(lambda x: jnp.broadcast_to(x, (envs,)), step))
+    return EpisodeStatistics.zero(jax.tree.map(lambda x: jnp.broadcast_to(x, (num_envs,)), step))
 
 
 def _with_memory(state: LearnerState, memory: Any) -> LearnerState:
     return eqx.tree_at(lambda s: s.memory, state, memory, is_leaf=lambda x: x is None)
 
 
-def _rows(memory: Any, rows: int) -> Any:
-    """A copy of the first rows of a memory."""
-    return jax.tree.map(lambda x: jnp.copy(x[:rows]), memory)
+def _first_envs(memory: Any, num_envs: int) -> Any:
+    """A copy of the memory of the first environments."""
+    return jax.tree.map(lambda x: jnp.copy(x[:num_envs]), memory)
 
 
 @eqx.filter_jit

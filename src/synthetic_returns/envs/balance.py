@@ -53,6 +53,7 @@ class Balance(Environment[BalanceState]):
     top_speed: int = 2
     step_reward: float = 0.2
 
+    truncates: ClassVar = False
     event_marks: ClassVar = {"fall": EventMark("cross", "red")}
 
     def __post_init__(self) -> None:

@@ -62,6 +62,7 @@ class Catch(Environment[CatchState]):
     delayed: bool = False
     scoreboard: bool = False
 
+    truncates: ClassVar = False
     event_marks: ClassVar = {
         "catch": EventMark("triangle", "green"),
         "miss": EventMark("cross", "red"),

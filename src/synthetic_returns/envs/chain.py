@@ -53,6 +53,7 @@ class Chain(Environment[ChainState]):
     trigger: int = 7
     free_moves: int = 8
 
+    truncates: ClassVar = False
     event_marks: ClassVar = {"trigger": EventMark("diamond", "gold")}
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ takes a random one; at the ends it turns back.
 """
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -54,6 +55,8 @@ class Dense(Environment[DenseState]):
     reach: int = 4
     stretch: int = 4
     step_reward: float = 0.25
+
+    truncates: ClassVar = False
 
     def __post_init__(self) -> None:
         require_at_least(1, length=self.length, reach=self.reach, stretch=self.stretch)

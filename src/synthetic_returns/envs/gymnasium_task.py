@@ -30,17 +30,15 @@ class GymnasiumTask(HostTask):
 
     Attributes:
       env_id: its id; ``module:id`` imports the module that registers it first.
-      max_steps: the time limit, for environments that have none, or another one.
+      max_episode_steps: the time limit, for environments that have none, or another one.
     """
 
     env_id: Annotated[str, tyro.conf.Suppress]
     """The environment's id."""
-    max_steps: int | None = None
+    max_episode_steps: int | None = None  # pyright: ignore
     """The time limit of an episode; by default the environment's own."""
 
     def __post_init__(self) -> None:
-        if self.max_steps is not None:
-            check_positive("max_steps", self.max_steps)
         space, actions = self._spaces
         if not isinstance(space, gymnasium.spaces.Box):
             raise ValueError(
@@ -52,7 +50,10 @@ class GymnasiumTask(HostTask):
                 f"the actions of {self.env_id} are a {type(actions).__name__} and have to be "
                 "Discrete: register it with a wrapper that offers a few of them."
             )
-        _ = self.max_episode_steps  # refuses an environment without a time limit
+        limit = self.max_episode_steps
+        limit = _own_limit(self.env_id) if limit is None else limit
+        check_positive("max_episode_steps", limit)
+        object.__setattr__(self, "max_episode_steps", limit)
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
@@ -71,17 +72,6 @@ class GymnasiumTask(HostTask):
         return int(self._spaces[1].n)
 
     @property
-    def max_episode_steps(self) -> int:
-        """The time limit."""
-        limit = self.max_steps or gymnasium.spec(self.env_id).max_episode_steps
-        if limit is None:
-            raise ValueError(
-                f"{self.env_id} has no time limit, and whole episodes have to fit into memory: "
-                "give one with --task.max-steps."
-            )
-        return limit
-
-    @property
     def event_names(self) -> tuple[str, ...]:
         """None: what happens there is not known."""
         return ()
@@ -95,7 +85,7 @@ class GymnasiumTask(HostTask):
         )
 
     def _make(self) -> gymnasium.Env:
-        return gymnasium.make(self.env_id, max_episode_steps=self.max_steps)
+        return gymnasium.make(self.env_id, max_episode_steps=self.max_episode_steps)
 
     @property
     def _spaces(self) -> tuple[Any, Any]:
@@ -160,6 +150,16 @@ def named(env_id: str) -> Task:
         defaults={"env_id": env_id},
         unscripted="nothing is known about what happens there",
     )
+
+
+def _own_limit(env_id: str) -> int:
+    limit = gymnasium.spec(env_id).max_episode_steps
+    if limit is None:
+        raise ValueError(
+            f"{env_id} has no time limit, and whole episodes have to fit into memory: give one "
+            "with --task.max-episode-steps."
+        )
+    return limit
 
 
 @functools.cache

@@ -42,18 +42,20 @@ class GymnaxTask(Environment[GymnaxState]):
 
     Attributes:
       env_id: its id.
-      max_steps: another time limit than its own.
+      max_episode_steps: another time limit than its own.
     """
 
     env_id: Annotated[str, tyro.conf.Suppress]
     """The environment's id."""
-    max_steps: int | None = None
+    max_episode_steps: int | None = None  # pyright: ignore
     """The time limit of an episode; by default the environment's own."""
 
     def __post_init__(self) -> None:
-        if self.max_steps is not None:
-            check_positive("max_steps", self.max_steps)
         env, params = _made(self.env_id)
+        limit = self.max_episode_steps
+        limit = int(params.max_steps_in_episode) if limit is None else limit
+        check_positive("max_episode_steps", limit)
+        object.__setattr__(self, "max_episode_steps", limit)
         if not hasattr(env.action_space(params), "n"):
             raise ValueError(
                 f"the actions of {self.env_id} are a {type(env.action_space(params)).__name__} and "
@@ -73,11 +75,6 @@ class GymnaxTask(Environment[GymnaxState]):
         return int(env.action_space(params).n)
 
     @property
-    def max_episode_steps(self) -> int:
-        """The time limit."""
-        return self.max_steps or int(_made(self.env_id)[1].max_steps_in_episode)
-
-    @property
     def event_names(self) -> tuple[str, ...]:
         """None: what happens there is not known."""
         return ()
@@ -95,7 +92,7 @@ class GymnaxTask(Environment[GymnaxState]):
         env, params = _made(self.env_id)
         step_key, key = jax.random.split(state.key)
         time = state.time + 1
-        cut_off = time >= self.max_episode_steps
+        cut_off = time >= self.max_episode_steps  # pyright: ignore
         with _their_rules():
             observation, inner, reward, ended, _ = env.step_env(
                 step_key, state.inner, action, params

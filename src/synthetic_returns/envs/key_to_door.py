@@ -28,83 +28,44 @@ key away. Only the last door pays and ends the episode.
 import dataclasses
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float32, Int
+from jaxtyping import Array, Bool, Float32, Int
 
 from synthetic_returns.envs import rooms
-from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.checks import require, require_at_least
 from synthetic_returns.envs.credit_measure import CreditMeasure, PeakOnEvent
-from synthetic_returns.envs.spec import EventMark, Phases
+from synthetic_returns.envs.room_task import RoomState, RoomTask
+from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.envs.task import Task
-from synthetic_returns.types import Key, TimeStep, first_step, next_step
+from synthetic_returns.types import Key, TimeStep
 
-__all__ = ["TASKS", "KeyToDoor", "KeyToDoorState"]
+__all__ = ["TASKS", "KeyToDoor"]
 
 KEY_COLOURS = (rooms.YELLOW, rooms.RED, rooms.CYAN, rooms.ORANGE)  # of a chain, in order
 
 
-class KeyToDoorState(eqx.Module):
-    """The agent, what it holds, and what lies in the rooms.
-
-    Attributes:
-      keys: where the keys of the first room lie.
-      held: the colour of the newest key that the agent has, 0 for none.
-      light: the colour of the key taken on the last step, 0 for none.
-      apples: the time since when an apple lies on each cell.
-    """
-
-    time: Int[Array, ""]
-    position: rooms.Position
-    keys: Int[Array, "keys 2"]
-    held: Int[Array, ""]
-    light: Int[Array, ""]
-    apples: rooms.Board
-
-
 @dataclasses.dataclass(frozen=True)
-class KeyToDoor(Environment[KeyToDoorState]):
+class KeyToDoor(RoomTask):
     """The Key-to-Door task, through its rewards the paper's two variants, and chains of doors.
+
+    ``held`` is the colour of the newest key that the agent has.
 
     Attributes:
       keys: keys to take one after the other, and doors to open with them: 1 to 4.
-      key_steps: length of the first phase.
-      distractor_steps: length of each phase in the apple room.
-      door_steps: length of each phase in front of a door, the largest one for the last.
-      apples: apples in the apple room, on random cells of 22.
-      apple_reward: reward of each apple.
-      apple_return_steps: after how many steps a taken apple is back.
-      door_reward: reward of opening the last door with the right key.
       red_key_reward: reward of opening the door with a red key instead; None for no such key.
       closed_reward: reward of the last step if the door stayed closed.
       door_step_reward: reward of every step of the third phase that leaves the door closed.
       hidden: whether taking a key leaves no mark in any observation.
-      view: "crop", the 5 x 5 cells around the agent, or "full", the whole room.
     """
 
     keys: int = 1
-    key_steps: int = 15
-    distractor_steps: int = 60
-    door_steps: int = 10
-    apples: int = 10
-    apple_reward: float = 1.0
-    apple_return_steps: int = 20
-    door_reward: float = 5.0
     red_key_reward: float | None = None
     closed_reward: float = 0.0
     door_step_reward: float = 0.0
     hidden: bool = False
-    view: rooms.View = "crop"
 
-    event_marks: ClassVar = {
-        "key": EventMark("diamond", "gold"),
-        "yellow_key": EventMark("diamond", "gold"),
-        "red_key": EventMark("diamond", "red"),
-        "apple": EventMark("circle", "green"),
-        "door": EventMark("square", "purple"),
-    }
+    event_marks: ClassVar = {"key": EventMark("diamond", "gold"), **RoomTask.event_marks}
 
     def __post_init__(self) -> None:
         require_at_least(1, keys=self.keys)
@@ -122,26 +83,17 @@ class KeyToDoor(Environment[KeyToDoorState]):
             not self.hidden or (self.keys == 1 and self.red_key_reward is None),
             "hidden=True is for a single key: leave keys and red_key_reward as they are.",
         )
-        require_at_least(1, key_steps=self.key_steps, apple_return_steps=self.apple_return_steps)
-        # Without apples between them, the agent would never leave one door for the next.
-        require_at_least(0 if self.keys == 1 else 1, distractor_steps=self.distractor_steps)
-        require_at_least(2, door_steps=self.door_steps)
-        rooms.check(self.apples, self.view)
+        super().__post_init__()
 
     @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """The view in colour."""
-        return rooms.view_shape(self.view)
+    def doors(self) -> int:
+        """One for each key of a chain."""
+        return self.keys
 
     @property
-    def num_actions(self) -> int:
-        """Up, down, left and right."""
-        return len(rooms.MOVES)
-
-    @property
-    def max_episode_steps(self) -> int:
-        """The key room, then an apple room and a door room for each key."""
-        return self.key_steps + self.keys * (self.distractor_steps + self.door_steps)
+    def first_colours(self) -> tuple[int, ...]:
+        """The keys of the first room."""
+        return (rooms.YELLOW,) if self.red_key_reward is None else (rooms.YELLOW, rooms.RED)
 
     @property
     def event_names(self) -> tuple[str, ...]:
@@ -151,16 +103,6 @@ class KeyToDoor(Environment[KeyToDoorState]):
         else:
             keys = ("key",) if self.red_key_reward is None else ("yellow_key", "red_key")
         return ("success", *keys, "apple", "door")
-
-    @property
-    def phases(self) -> Phases:
-        """The rooms."""
-        found: list[tuple[str, int]] = [("key room", 0)]
-        for door in range(self.keys):
-            start = self.key_steps + door * (self.distractor_steps + self.door_steps)
-            name = "door room" if self.keys == 1 else f"door {door + 1}"
-            found += [("apple room", start), (name, start + self.distractor_steps)]
-        return tuple(found)
 
     @property
     def credit_measure(self) -> CreditMeasure | None:
@@ -175,86 +117,55 @@ class KeyToDoor(Environment[KeyToDoorState]):
             required=0.95,
         )
 
-    def reset(self, key: Key) -> tuple[KeyToDoorState, TimeStep]:
+    def reset(self, key: Key) -> tuple[RoomState, TimeStep]:
         """Places the agent, the keys of the first room and the apples."""
-        start, keys, apples = rooms.furnish(key, len(self._first_colours), self.apples)
-        state = KeyToDoorState(
-            time=jnp.int32(0),
-            position=start,
-            keys=keys,
-            held=jnp.int32(0),
-            light=jnp.int32(0),
-            apples=apples,
-        )
-        return state, first_step(self._observe(state), self.event_names)
+        return self.begin(key, held=jnp.int32(0))
 
-    def step(
-        self, state: KeyToDoorState, action: Int[Array, ""]
-    ) -> tuple[KeyToDoorState, TimeStep]:
+    def step(self, state: RoomState, action: Int[Array, ""]) -> tuple[RoomState, TimeStep]:
         """Walks, takes what lies there, opens the door, and moves on to the next room."""
         room, door = self.place(state.time)
-        time = state.time + 1
+        held = state.held
         needed = rooms.YELLOW + door - 1  # a red key opens the first door as well
-        position = rooms.walk(room, state.position, action, can_open=state.held >= needed)
+        position = rooms.walk(room, state.position, action, can_open=held >= needed)
         in_door_room = room == rooms.DOOR_ROOM
         opened = in_door_room & rooms.is_at(position, rooms.DOOR_CELL)
         wins = opened & (door == self.keys)
-        last = wins | (time == self.max_episode_steps)
+        last = wins | (state.time + 1 == self.max_episode_steps)
 
         # A key of the first room, or the one behind a door, which only the newest key gives.
-        light = jnp.where(opened & ~wins & (state.held == needed), state.held + 1, 0)
-        for colour, place in zip(self._first_colours, state.keys, strict=True):
+        taken = jnp.where(opened & ~wins & (held == needed), held + 1, 0)
+        for colour, place in zip(self.first_colours, state.keys, strict=True):
             reached = (room == rooms.KEY_ROOM) & rooms.is_at(position, place)
-            light = jnp.where(reached & (state.held == 0), colour, light)
+            taken = jnp.where(reached & (held == 0), colour, taken)
             if self.hidden:  # it is in the way, and stays there
                 position = jnp.where(reached, state.position, position)
-        apples, ate = rooms.take_apple(state.apples, position, time, self.apple_return_steps)
-        ate = ate & (room == rooms.APPLE_ROOM)
 
-        has_best = state.held == KEY_COLOURS[self.keys - 1]
         reward = (
-            jnp.where(ate, self.apple_reward, 0.0)
-            + jnp.where(wins, self._door_reward(state.held), 0.0)
+            jnp.where(wins, self._door_reward(held), 0.0)
             + jnp.where(last & ~wins, self.closed_reward, 0.0)
             + jnp.where(in_door_room & ~opened, self.door_step_reward, 0.0)
         )
-
-        next_room, _ = self.place(time)
-        state = KeyToDoorState(
-            time=time,
-            position=jnp.where(
-                next_room == room, position, jnp.asarray(rooms.ENTRANCES)[next_room]
+        colours = KEY_COLOURS[: self.keys] if self.keys > 1 else self.first_colours
+        return self.arrive(
+            dataclasses.replace(
+                state,
+                held=jnp.where(taken > 0, taken, held),
+                light=jnp.zeros_like(taken) if self.hidden else taken,
             ),
-            keys=state.keys,
-            held=jnp.where(light > 0, light, state.held),
-            light=light,
-            apples=jnp.where(ate, apples, state.apples),
-        )
-        takes_each = [light == colour for colour in self._colours]
-        happened = (wins & has_best, *takes_each, ate, wins)
-        return state, next_step(
-            self._observe(state),
-            reward,
+            position,
+            reward=reward,
             last=last,
-            discount=1 - last.astype(jnp.float32),
-            events={
-                name: x.astype(jnp.float32)
-                for name, x in zip(self.event_names, happened, strict=True)
-            },
+            success=wins & (held == KEY_COLOURS[self.keys - 1]),
+            taken=[taken == colour for colour in colours],
+            opened=wins,
         )
 
-    def optimal_action(self, state: KeyToDoorState) -> Int[Array, ""]:
+    def optimal_action(self, state: RoomState) -> Int[Array, ""]:
         """Takes the yellow key, then, in turns, the nearest apples and the doors."""
-        room, _ = self.place(state.time)
         best_key, *other_keys = state.keys
-        apple = rooms.best_apple(state.position, state.apples - state.time)
-        targets = jnp.stack([best_key, apple, jnp.asarray(rooms.DOOR_CELL)])
-        free = jnp.asarray(rooms.GROUND)[room] != rooms.WALL
-        for place in other_keys:
-            free = free & ~(rooms.at(place) & (room == rooms.KEY_ROOM))
-        return rooms.move_towards(targets[room], state.position, free)
+        return self.move(state, best_key, avoided=other_keys)
 
-    def owed(self, state: KeyToDoorState) -> Float32[Array, ""]:
+    def owed(self, state: RoomState) -> Float32[Array, ""]:
         """What the newest key is worth: the last door's reward, and the cost of a closed one.
 
         Of a chain, the first key has all of it, because the later ones follow from it; it is lost
@@ -262,8 +173,7 @@ class KeyToDoor(Environment[KeyToDoorState]):
         """
         room, door = self.place(state.time)
         in_door_room = room == rooms.DOOR_ROOM
-        phase_end = self.key_steps + door * (self.distractor_steps + self.door_steps)
-        steps_left = jnp.where(in_door_room, phase_end - state.time, self.door_steps)
+        steps_left = jnp.where(in_door_room, self.phase_end(door) - state.time, self.door_steps)
         from_entrance = rooms.steps_to_door(jnp.asarray(rooms.ENTRANCES[rooms.DOOR_ROOM]))
         way = jnp.where(in_door_room, rooms.steps_to_door(state.position), from_entrance)
         steps_saved = (steps_left - (way - 1)).astype(jnp.float32)  # in front of a closed door
@@ -277,44 +187,19 @@ class KeyToDoor(Environment[KeyToDoorState]):
         )
         return jnp.where(opens_next, worth, 0.0)
 
-    def render(self, state: KeyToDoorState) -> np.ndarray:
+    def render(self, state: RoomState) -> np.ndarray:
         """The whole room in the colours of the observation, and the newest key of the agent."""
-        return rooms.to_pixels(self._draw(state), int(state.held))
+        return rooms.to_pixels(self.draw(state), int(state.held))
 
-    def place(self, time: Int[Array, ""]) -> tuple[Int[Array, ""], Int[Array, ""]]:
-        """The room at this time, and the number of the door that is next, 0 in the key room."""
-        return rooms.place(
-            time, self.key_steps, self.distractor_steps, self.door_steps, doors=self.keys
-        )
+    def keys_visible(self, state: RoomState) -> Bool[Array, ""]:
+        """Taking one key removes the others; a hidden one stays where it is."""
+        return (state.held == 0) | self.hidden
 
     def _door_reward(self, held: Int[Array, ""]) -> Float32[Array, ""]:
         """What the last door will pay to an agent that has this key now."""
         if self.red_key_reward is None:
             return jnp.float32(self.door_reward)
         return jnp.where(held == rooms.RED, self.red_key_reward, self.door_reward)
-
-    @property
-    def _first_colours(self) -> tuple[int, ...]:
-        """The keys of the first room."""
-        return (rooms.YELLOW,) if self.red_key_reward is None else (rooms.YELLOW, rooms.RED)
-
-    @property
-    def _colours(self) -> tuple[int, ...]:
-        """All keys, in the order of their events."""
-        return KEY_COLOURS[: self.keys] if self.keys > 1 else self._first_colours
-
-    def _draw(self, state: KeyToDoorState) -> rooms.Board:
-        return rooms.draw(
-            self.place(state.time)[0],
-            state.position,
-            dict(zip(self._first_colours, state.keys, strict=True)),
-            state.apples <= state.time,
-            keys_visible=(state.held == 0) | self.hidden,
-            light=jnp.zeros_like(state.light) if self.hidden else state.light,
-        )
-
-    def _observe(self, state: KeyToDoorState) -> Float32[Array, "rows columns 3"]:
-        return rooms.look(self._draw(state), state.position, self.view)
 
 
 _EVENTS = {

@@ -51,10 +51,12 @@ class TaskSpec(abc.ABC):
     Attributes:
       kind: which presets are meant for it: ``jax``, ``gymnasium`` or ``atari``.
       event_marks: how events are marked in pictures; those left out get a mark that is free.
+      truncates: whether an episode may be cut off, so that it ends with a discount above 0.
     """
 
     event_marks: ClassVar[Mapping[str, EventMark]] = {}
     kind: ClassVar[str] = "jax"
+    truncates: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod

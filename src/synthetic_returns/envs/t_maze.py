@@ -62,6 +62,7 @@ class TMaze(Environment[TMazeState]):
 
     corridor: int = 20
 
+    truncates: ClassVar = False
     event_marks: ClassVar = {"cue": EventMark("diamond", "gold")}
 
     def __post_init__(self) -> None:

@@ -54,6 +54,7 @@ class Umbrella(Environment[UmbrellaState]):
     distractors: int = 20
     noise_reward: float = 1.0
 
+    truncates: ClassVar = False
     event_marks: ClassVar = {"umbrella": EventMark("triangle", "blue")}
 
     def __post_init__(self) -> None:

@@ -64,6 +64,7 @@ class WatchRepair(Environment[WatchRepairState]):
 
     length: int = USUAL_LENGTH
 
+    truncates: ClassVar = False
     event_marks: ClassVar = {
         "repair": EventMark("diamond", "gold"),
         "flat_tyre": EventMark("cross", "red"),

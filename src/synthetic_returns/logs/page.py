@@ -12,6 +12,7 @@ from synthetic_returns.logs.kinds import Kind, earning_kinds
 from synthetic_returns.recorded.credit import Credit
 from synthetic_returns.recorded.score import Score
 from synthetic_returns.report.example_episode import episode_figure
+from synthetic_returns.report.styles import STYLES
 from synthetic_returns.viewer.frames import frame_sheet, frames_of_observations
 from synthetic_returns.viewer.main_line import common_limits
 from synthetic_returns.viewer.markup import Markup, tag
@@ -20,7 +21,6 @@ from synthetic_returns.viewer.recording import Recording
 
 __all__ = ["Explained", "found", "write_explanation"]
 
-STYLES = ("theme.css", "report.css")
 FOUND = 0.05  # of the variance of returns; less than this on new episodes may be luck
 TELLING = 3  # numbers of a vector that are named
 

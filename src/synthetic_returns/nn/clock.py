@@ -8,14 +8,16 @@ from jaxtyping import Array, Bool, Float, Int
 __all__ = ["ClockCore", "ClockState", "clock_size", "time_features"]
 
 
-def clock_size(longest: int) -> int:
+def clock_size(max_episode_steps: int) -> int:
     """The number of time features for episodes of at most this length."""
-    return 2 * max(2, (2 * longest).bit_length())
+    return 2 * max(2, (2 * max_episode_steps).bit_length())
 
 
-def time_features(time: Int[Array, "*batch"], longest: int) -> Float[Array, "*batch size"]:
+def time_features(
+    time: Int[Array, "*batch"], max_episode_steps: int
+) -> Float[Array, "*batch size"]:
     """Sines and cosines of the time since the episode began, from fast to one turn an episode."""
-    turns = 2.0 ** jnp.arange(clock_size(longest) // 2, dtype=jnp.float32)
+    turns = 2.0 ** jnp.arange(clock_size(max_episode_steps) // 2, dtype=jnp.float32)
     angle = jnp.multiply.outer(time.astype(jnp.float32), jnp.pi / turns)
     return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=-1)
 
@@ -33,7 +35,7 @@ class ClockCore(eqx.Module):
     the end of a phase.
     """
 
-    longest: int = eqx.field(static=True)
+    max_episode_steps: int = eqx.field(static=True)
 
     def initial_state(self, batch: int) -> ClockState:
         """The state before an episode."""
@@ -50,5 +52,5 @@ class ClockCore(eqx.Module):
         # Where the running episode began: in this unroll, or before it.
         begin = jax.lax.cummax(jnp.where(first, index, -state.steps[None]), axis=0)
         time = index - begin
-        features = jnp.concatenate([x, time_features(time, self.longest)], axis=-1)
+        features = jnp.concatenate([x, time_features(time, self.max_episode_steps)], axis=-1)
         return features, ClockState(time[-1] + 1)

@@ -150,7 +150,7 @@ class Network(eqx.Module):
         feature_size: int,
         *,
         lstm_size: int,
-        clock: int,
+        max_episode_steps: int,
         key: Key,
     ):
         """Draws the parameters of the core.
@@ -159,16 +159,16 @@ class Network(eqx.Module):
           torso: observation to features.
           feature_size: how many features.
           lstm_size: units of the LSTM; 0 for none.
-          clock: the longest episode, for an agent without an LSTM that is told the time; 0 for one
-            that is not.
+          max_episode_steps: for an agent without an LSTM that is told the time; 0 for one that is
+            not.
           key: consumed here.
         """
         self.torso = torso
         self.core = None
         if lstm_size:
             self.core = LstmCore(feature_size, lstm_size, key=key)
-        elif clock:
-            self.core = ClockCore(clock)
+        elif max_episode_steps:
+            self.core = ClockCore(max_episode_steps)
 
     @property
     @abc.abstractmethod
@@ -197,11 +197,11 @@ class Network(eqx.Module):
         return self.core(features, first, cast(Any, state))  # its own: initial_state made it
 
 
-def core_size(feature_size: int, *, lstm_size: int, clock: int) -> int:
+def core_size(feature_size: int, *, lstm_size: int, max_episode_steps: int) -> int:
     """How many numbers the core of a network makes of a state; see ``Network``."""
     if lstm_size:
         return lstm_size
-    return feature_size + clock_size(clock) if clock else feature_size
+    return feature_size + (clock_size(max_episode_steps) if max_episode_steps else 0)
 
 
 class AgentNetwork(Network):
@@ -213,7 +213,7 @@ class AgentNetwork(Network):
 
     def __init__(
         self, torso: MlpTorso | ConvTorso, feature_size: int, *, lstm_size: int, policy_size: int,
-        num_actions: int, key: Key, clock: int = 0,
+        num_actions: int, key: Key, max_episode_steps: int = 0,
     ):  # fmt: skip
         """Draws the parameters.
 
@@ -224,12 +224,18 @@ class AgentNetwork(Network):
           policy_size: units of the layer before the heads.
           num_actions: how many actions.
           key: consumed here.
-          clock: the longest episode, for an agent without an LSTM that is told the time; 0 for one
-            that is not.
+          max_episode_steps: for an agent without an LSTM that is told the time; 0 for one that is
+            not.
         """
         core_key, layer_key, logits_key, value_key = jax.random.split(key, 4)
-        super().__init__(torso, feature_size, lstm_size=lstm_size, clock=clock, key=core_key)
-        size = core_size(feature_size, lstm_size=lstm_size, clock=clock)
+        super().__init__(
+            torso,
+            feature_size,
+            lstm_size=lstm_size,
+            max_episode_steps=max_episode_steps,
+            key=core_key,
+        )
+        size = core_size(feature_size, lstm_size=lstm_size, max_episode_steps=max_episode_steps)
         self.policy_layer = eqx.nn.Linear(size, policy_size, key=layer_key)
         self.policy_logits = eqx.nn.Linear(policy_size, num_actions, key=logits_key)
         self.value = eqx.nn.Linear(policy_size, 1, key=value_key)

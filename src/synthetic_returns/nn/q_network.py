@@ -40,7 +40,7 @@ class QNetwork(Network):
 
     def __init__(
         self, torso: MlpTorso | ConvTorso, feature_size: int, *, lstm_size: int, policy_size: int,
-        num_actions: int, clock: int, least_epsilon: float, key: Key, arms: int = 1,
+        num_actions: int, max_episode_steps: int, least_epsilon: float, key: Key, arms: int = 1,
     ):  # fmt: skip
         """Draws the parameters.
 
@@ -50,15 +50,21 @@ class QNetwork(Network):
           lstm_size: units of the LSTM; 0 for none.
           policy_size: units of the layers before the value and before the advantages.
           num_actions: how many actions.
-          clock: the longest episode, for an agent without an LSTM that is told the time; 0 for one
-            that is not.
+          max_episode_steps: for an agent without an LSTM that is told the time; 0 for one that is
+            not.
           least_epsilon: share of random actions where nobody explores.
           key: consumed here.
           arms: how many values an action has.
         """
         keys = jax.random.split(key, 5)
-        super().__init__(torso, feature_size, lstm_size=lstm_size, clock=clock, key=keys[0])
-        size = core_size(feature_size, lstm_size=lstm_size, clock=clock)
+        super().__init__(
+            torso,
+            feature_size,
+            lstm_size=lstm_size,
+            max_episode_steps=max_episode_steps,
+            key=keys[0],
+        )
+        size = core_size(feature_size, lstm_size=lstm_size, max_episode_steps=max_episode_steps)
         self.value_layer = eqx.nn.Linear(size, policy_size, key=keys[1])
         self.value = eqx.nn.Linear(policy_size, arms, key=keys[2])
         self.advantage_layer = eqx.nn.Linear(size, policy_size, key=keys[3])

@@ -1,8 +1,11 @@
-"""The settings of a torso: from an observation to features."""
+"""The settings of networks: of a torso, from an observation to features, and of a core."""
 
 import dataclasses
 
-__all__ = ["TorsoSettings"]
+from synthetic_returns.utils.checks import check_positive, check_sizes
+from synthetic_returns.utils.meanings import NoMeaning
+
+__all__ = ["TorsoSettings", "check_core"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +25,10 @@ class TorsoSettings:
     """Units of each dense layer."""
 
     def __post_init__(self) -> None:
+        for name in ("kernel", "stride"):
+            check_positive(name, getattr(self, name))
+        for name in ("channels", "patches", "sizes"):
+            check_sizes(name, getattr(self, name))
         if not self.sizes:
             raise ValueError("sizes is empty; a torso needs at least one dense layer.")
         if len(self.patches) > len(self.channels):
@@ -35,3 +42,27 @@ class TorsoSettings:
         """Side of the square kernel, and stride, of each convolution."""
         others = len(self.channels) - len(self.patches)
         return (*((side, side) for side in self.patches), *[(self.kernel, self.stride)] * others)
+
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """Kernel and stride, if no layer is left for them."""
+        if len(self.channels) > len(self.patches):
+            return {}
+        use = "channels with more channels than patches"
+        if self.channels:
+            reason = NoMeaning("patches", "which cut up the input of every layer", use)
+        else:
+            reason = NoMeaning("channels", "which is no layer to convolve with", use)
+        return {"kernel": reason, "stride": reason}
+
+
+def check_core(lstm_size: int, *, clock: bool) -> None:
+    """Refuses a core that cannot be."""
+    if lstm_size < 0:
+        raise ValueError(
+            f"lstm_size is {lstm_size}; use 0 for an agent without memory, or how many units."
+        )
+    if clock and lstm_size:
+        raise ValueError(
+            f"clock is True and lstm_size is {lstm_size}; an LSTM can count for itself: set "
+            "lstm_size to 0, or clock to False."
+        )

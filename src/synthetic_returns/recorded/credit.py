@@ -92,7 +92,7 @@ class Credit:
         """
         again, stream = _twice(episodes)
         self._format = format or self._read_format(again)
-        self._driver = self._make_driver(self._room_for(self._format.longest))
+        self._driver = self._make_driver(self._room_for(self._format))
         held_out: list[Episode] = []
         count, paid = 0, False
         for some in _batched(read_episodes(stream), TOGETHER):
@@ -116,7 +116,7 @@ class Credit:
         if self._driver is None:
             episodes = list(read_episodes(episodes))
             self._format = self._read_format(episodes)
-            self._driver = self._make_driver(self._room_for(self._format.longest))
+            self._driver = self._make_driver(self._room_for(self._format))
         for number, some in enumerate(_batched(read_episodes(episodes), TOGETHER)):
             self._learn(self._seen(some, number * TOGETHER))
         return self
@@ -195,10 +195,10 @@ class Credit:
             )
         try:
             credit = cls._of_settings(about, encoder)
-            longest = about["max_episode_steps"]
-            check_positive("max_episode_steps", longest)
-            check_saved(Path(path), credit.method, credit._spec(longest))
-            credit._driver = credit._make_driver(longest)
+            max_episode_steps = about["max_episode_steps"]
+            check_positive("max_episode_steps", max_episode_steps)
+            check_saved(Path(path), credit.method, credit._spec(max_episode_steps))
+            credit._driver = credit._make_driver(max_episode_steps)
         except RunError:
             raise
         except Exception as error:  # settings from a damaged file can fail in any way
@@ -224,7 +224,7 @@ class Credit:
             memory_mb=float(numbers["memory_mb"]),
             seed=int(numbers["seed"]),
         )
-        credit._format = from_plain(Format, about["format"])
+        credit._format = Format.from_saved(about["format"])
         return credit
 
     # --- from episodes to the driver ---
@@ -232,8 +232,8 @@ class Credit:
     def _read_format(self, episodes: Any) -> Format:
         return read_format(read_episodes(episodes), standardised=self.encoder is None)
 
-    def _room_for(self, longest: int) -> int:
-        return self.max_episode_steps or longest
+    def _room_for(self, format: Format) -> int:
+        return self.max_episode_steps or format.max_episode_steps
 
     def _make_driver(self, max_episode_steps: int) -> CreditDriver[None]:
         driver: CreditDriver[None] = CreditDriver(

@@ -1,7 +1,7 @@
 """What recorded episodes look like, learned from the episodes themselves."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.utils.buckets import bucket
+from synthetic_returns.utils.settings import from_plain
 
 __all__ = ["Format", "read_format", "whole_segment"]
 
@@ -24,7 +25,7 @@ class Format:
     Attributes:
       shape: of one observation.
       dtype: how observations are kept: bytes as they are, anything else as float32.
-      longest: steps of the longest episode, rounded up to a power of two.
+      max_episode_steps: of the longest episode, rounded up to a power of two.
       mean: of each number of a vector; vectors are standardised.
       scale: what observations are multiplied with after that.
       kinds: for observations that are a single whole number, how many there are; else 0.
@@ -35,13 +36,19 @@ class Format:
 
     shape: tuple[int, ...]
     dtype: str
-    longest: int
+    max_episode_steps: int
     mean: tuple[float, ...] | None = None
     scale: tuple[float, ...] = (1.0,)
     kinds: int = 0
     num_actions: int | None = None
     action_shape: tuple[int, ...] | None = None
     has_policy: bool = False
+
+    @classmethod
+    def from_saved(cls, data: Mapping[str, Any]) -> "Format":
+        """The format of this plain data; earlier versions called the longest episode otherwise."""
+        names = {"longest": "max_episode_steps"}
+        return from_plain(cls, {names.get(name, name): x for name, x in data.items()})
 
     def spec(
         self, view: View, max_episode_steps: int, encoder: Callable[[Any], Any] | None
@@ -122,7 +129,7 @@ def read_format(episodes: Iterable[Episode], *, standardised: bool = True) -> Fo
       standardised: whether vectors are brought to mean 0 and standard deviation 1.
     """
     first: Episode | None = None
-    longest, kinds, actions, largest, count = 0, 0, 0, 0.0, 0
+    max_episode_steps, kinds, actions, largest, count = 0, 0, 0, 0.0, 0
     total: Any = 0.0
     squares: Any = 0.0
     integers, policy = True, True
@@ -131,7 +138,7 @@ def read_format(episodes: Iterable[Episode], *, standardised: bool = True) -> Fo
         observation, action = episode.observation, episode.action
         if observation.shape[1:] != first.observation.shape[1:]:
             break  # ``convert`` says which one, and what to do
-        longest = max(longest, len(episode))
+        max_episode_steps = max(max_episode_steps, len(episode))
         policy &= episode.log_probs is not None and episode.value is not None
         if observation.dtype.kind in "iu" and observation.ndim == 1:
             kinds = max(kinds, int(observation.max()) + 1)
@@ -162,7 +169,7 @@ def read_format(episodes: Iterable[Episode], *, standardised: bool = True) -> Fo
     return Format(
         shape=first.observation.shape[1:],
         dtype="int32" if few else "uint8" if bytes_stay else "float32",
-        longest=bucket(longest),
+        max_episode_steps=bucket(max_episode_steps),
         mean=None if mean is None else tuple(mean.tolist()),
         scale=(1.0,) if scale is None else tuple(scale.tolist()),
         kinds=kinds if few else 0,

@@ -21,7 +21,8 @@ from synthetic_returns.experiments.outcome import Outcomes
 from synthetic_returns.report.chart import Bundle, draw_chart
 from synthetic_returns.report.elements import make_legend, make_table
 from synthetic_returns.report.interval_chart import draw_intervals
-from synthetic_returns.report.report import STYLES, facts_list
+from synthetic_returns.report.report import facts_list
+from synthetic_returns.report.styles import STYLES
 from synthetic_returns.utils.scores import performance_profile
 from synthetic_returns.viewer.markup import Markup, tag
 from synthetic_returns.viewer.page import make_page, write_page

@@ -9,13 +9,13 @@ from synthetic_returns.report import sections
 from synthetic_returns.report.arms import TaskRecord, group
 from synthetic_returns.report.credit_quality import CreditQuality, credit_quality
 from synthetic_returns.report.run_record import RunRecord
+from synthetic_returns.report.styles import STYLES
 from synthetic_returns.viewer.markup import Markup, tag
 from synthetic_returns.viewer.opened_run import find_runs
 from synthetic_returns.viewer.page import make_page, write_page
 
 __all__ = ["Measured", "measure", "read_records", "write_report"]
 
-STYLES = ("theme.css", "report.css")
 Measured = list[tuple[RunRecord, CreditQuality]]
 
 

@@ -6,15 +6,13 @@ foreign state are told apart and named. What a run can do without, a replay, has
 damage to it costs nothing else.
 """
 
-import contextlib
 import dataclasses
 import json
 import logging
 import os
 import re
 import shutil
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,9 @@ from synthetic_returns.training.leaves import (
     text_of,
     to_host,
 )
-from synthetic_returns.utils.archives import Declared, check_room, open_arrays
+from synthetic_returns.training.stored_arrays import open_stored, store_arrays
+from synthetic_returns.utils.archives import check_room, open_arrays
+from synthetic_returns.utils.checksums import checksum, checksums
 from synthetic_returns.utils.files import RunError, sync_directory, write_atomically
 from synthetic_returns.utils.moved_leaves import leaves_as_called_now
 from synthetic_returns.utils.reading import read_json_object
@@ -111,12 +111,11 @@ class Checkpoints:
         self._clear_leftovers()
         saving = self.path / _SAVING
         saving.mkdir(parents=True)
-        with _orbax() as ocp, contextlib.closing(_checkpointer(ocp)) as checkpointer:
-            stored = {name: array for name, array in arrays.items() if array.size}
-            checkpointer.save(saving.absolute() / _ARRAYS, args=ocp.args.StandardSave(stored))
+        stored = {name: array for name, array in arrays.items() if array.size}
+        store_arrays(saving / _ARRAYS, stored)
         manifest = {
             "leaves": {name: describe(leaf) for name, leaf in leaves.items()},
-            "files": _checksums(saving / _ARRAYS),
+            "files": checksums(saving / _ARRAYS),
         }
         if replay is not None:
             with (saving / _REPLAY).open("wb") as file:
@@ -125,7 +124,7 @@ class Checkpoints:
                 }
                 np.savez(file, **arrays)
                 os.fsync(file.fileno())
-            manifest["replay"] = _checksum(saving / _REPLAY)
+            manifest["replay"] = checksum(saving / _REPLAY)
         write_atomically(saving / _MANIFEST, json.dumps(manifest, indent=1))
 
         if step in self.steps():
@@ -183,7 +182,7 @@ class Checkpoints:
         """
         path = self._step_path(step) / _REPLAY
         try:
-            if _checksum(path) != self._read_manifest(step)["replay"]:
+            if checksum(path) != self._read_manifest(step)["replay"]:
                 raise ValueError("its bytes have changed")
             with open_arrays(path, "start without it") as archive:
                 for name, leaf in saved_leaves(template).items():
@@ -228,17 +227,16 @@ class Checkpoints:
 
     def _read_arrays(self, step: int, leaves: dict[str, Any]) -> dict[str, Any]:
         """What Orbax stored, if these are arrays of the right sizes."""
-        source = self._step_path(step).absolute() / _ARRAYS
+        source = self._step_path(step).absolute()
         try:
-            with _orbax() as ocp, contextlib.closing(_checkpointer(ocp)) as checkpointer:
-                declared = leaves_as_called_now(_declared(checkpointer.metadata(source)), leaves)
-                check_room(sum(x.nbytes for x in declared.values()), f"checkpoint {source.parent}")
+            with open_stored(source / _ARRAYS) as stored:
+                declared = leaves_as_called_now(stored.declared, leaves)
+                check_room(sum(x.nbytes for x in declared.values()), f"checkpoint {source}")
                 for name, leaf in leaves.items():
                     wanted = declared_on_host(leaf)
                     if wanted.nbytes and declared.get(name) != wanted:
                         raise self._damaged(step, f"{name} is {declared.get(name, 'missing')}")
-                found = checkpointer.restore(source, args=ocp.args.StandardRestore())
-                return leaves_as_called_now(found, leaves)
+                return leaves_as_called_now(stored.read(), leaves)
         except RunError:
             raise
         except Exception as error:  # of Orbax, of its storage, of whatever these stumble over
@@ -258,11 +256,11 @@ class Checkpoints:
                     "configuration that the run was started with, or start a new run"
                 )
 
-    def _check_undamaged(self, step: int, checksums: dict[str, int]) -> None:
+    def _check_undamaged(self, step: int, expected: dict[str, int]) -> None:
         # Done before Orbax looks at the files: it does not see every damage, and is loud about it.
-        found = _checksums(self._step_path(step) / _ARRAYS)
-        for name, checksum in checksums.items():
-            if found.get(name) != checksum:
+        found = checksums(self._step_path(step) / _ARRAYS)
+        for name, one in expected.items():
+            if found.get(name) != one:
                 what = "has changed" if name in found else "is missing"
                 raise self._damaged(step, f"the file {_ARRAYS}/{name} {what}")
 
@@ -298,43 +296,3 @@ def _resized(template: Any, names: Iterable[str]) -> Any:
     return jax.tree_util.tree_map_with_path(
         resized, template, is_leaf=lambda node: isinstance(node, Several)
     )
-
-
-def _checksum(path: Path) -> int:
-    """The checksum of a file that may be larger than memory."""
-    checksum = 0
-    with path.open("rb") as file:
-        while part := file.read(2**24):
-            checksum = zlib.crc32(part, checksum)
-    return checksum
-
-
-def _checksums(directory: Path) -> dict[str, int]:
-    """A checksum of every file in a directory, by its relative path."""
-    files = sorted(path for path in directory.rglob("*") if path.is_file())
-    return {path.relative_to(directory).as_posix(): _checksum(path) for path in files}
-
-
-@contextlib.contextmanager
-def _orbax() -> Iterator[Any]:
-    """Orbax, imported at first use because that is slow, and silent on the terminal."""
-    import orbax.checkpoint as ocp
-    from absl import logging
-
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity(logging.ERROR)
-    try:
-        yield ocp
-    finally:
-        logging.set_verbosity(verbosity)
-
-
-def _declared(metadata: Any) -> dict[str, Declared]:
-    """What Orbax says about the arrays of a checkpoint; older versions say it without a frame."""
-    metadata = getattr(metadata, "item_metadata", metadata)
-    tree = getattr(metadata, "tree", metadata)
-    return {name: Declared(tuple(x.shape), np.dtype(x.dtype)) for name, x in tree.items()}
-
-
-def _checkpointer(ocp: Any) -> Any:
-    return ocp.Checkpointer(ocp.StandardCheckpointHandler())

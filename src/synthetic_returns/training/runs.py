@@ -13,7 +13,6 @@ import datetime
 import html
 import importlib.metadata
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from synthetic_returns.training.metrics import MetricsWriter, read_metrics
+from synthetic_returns.training.run_summary import portable, read_summary
 from synthetic_returns.utils.files import RunError, acquire_lock, write_atomically
 from synthetic_returns.utils.notebook import facts_table, line_svg
 from synthetic_returns.utils.reading import read_json_object
@@ -37,7 +37,6 @@ _CONFIG = "config.json"
 _SUMMARY = "summary.json"
 _METRICS = "metrics.csv"
 _LOCK = ".lock"
-_LARGEST = 2**63  # whole number
 
 
 class Run:
@@ -129,9 +128,8 @@ class Run:
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Writes the final result; numbers that JSON does not know (NaN, infinity) become null."""
         self._check_writable()
-        text = json.dumps(summary, default=_to_plain)
-        portable = _without_non_finite(json.loads(text))
-        write_atomically(self.path / _SUMMARY, json.dumps(portable, indent=2) + "\n")
+        plain = portable(json.loads(json.dumps(summary, default=_to_plain)))
+        write_atomically(self.path / _SUMMARY, json.dumps(plain, indent=2) + "\n")
 
     def summary(self) -> dict[str, Any]:
         """The final result; what could not be measured is NaN."""
@@ -140,7 +138,7 @@ class Run:
                 f"run {self.path} has no {_SUMMARY}: it has not finished; "
                 "wait for it, or continue it with --resume"
             )
-        return _checked_summary(self.path / _SUMMARY)
+        return read_summary(self.path / _SUMMARY)
 
     def _repr_html_(self) -> str:
         """What it trained, how far it is, and its learning curve, in a notebook."""
@@ -260,29 +258,6 @@ def _read_config(path: Path) -> dict[str, Any]:
     return document
 
 
-def _checked_summary(path: Path) -> dict[str, Any]:
-    """A result that others can rely on: every number that they ask for is there, and a number."""
-    summary = read_json_object(path)
-    result = summary.get("eval")
-    if not isinstance(result, dict):
-        raise RunError(f"{path} has no evaluation: restore the file, or evaluate the run again")
-    summary["eval"] = {
-        name: float("nan") if value is None else value for name, value in result.items()
-    }
-    measures = ("return_mean", "return_low", "return_high", *summary["eval"])
-    needed = {f"eval.{name}": summary["eval"].get(name) for name in measures}
-    needed |= {name: summary.get(name) for name in ("env_steps", "wall_s")}
-    needed |= {name: summary[name] for name in ("steps_per_s", "seed") if name in summary}
-    for name, value in needed.items():
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or (isinstance(value, int) and abs(value) > _LARGEST):
-            raise RunError(
-                f"{name} of {path} is {value!r:.50} and must be a number: restore the file, or "
-                "evaluate the run again"
-            )
-    return summary
-
-
 def _to_plain(value: Any) -> Any:
     """What JSON gets for values it does not know."""
     if isinstance(value, Path):
@@ -293,11 +268,3 @@ def _to_plain(value: Any) -> Any:
         f"{value!r} of type {type(value).__name__} cannot be written as JSON: "
         "pass plain data, for instance dataclasses.asdict(config)"
     )
-
-
-def _without_non_finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_non_finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_non_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -23,5 +23,10 @@ class ReportingSettings:
     def __post_init__(self) -> None:
         check_positive("log_every", self.log_every)
         check_positive("eval_episodes", self.eval_episodes)
+        if not self.checkpoint_every >= 0:
+            raise ValueError(
+                f"checkpoint_every is {self.checkpoint_every}; use 0 for a checkpoint with every "
+                "row of metrics, or a number of seconds."
+            )
         if self.traces < 0:
             raise ValueError(f"traces is {self.traces}; use 0 for none, or how many to record.")

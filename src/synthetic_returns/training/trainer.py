@@ -1,25 +1,26 @@
 """The outer loop: from a configuration to a finished run directory."""
 
 import dataclasses
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from synthetic_returns.acting.evaluation import evaluate
 from synthetic_returns.config import Config
+from synthetic_returns.engines.credit import check_credit
 from synthetic_returns.engines.engine import ActorFailed, Engine, make_engine
 from synthetic_returns.engines.settings import ClusterSettings, FusedSettings
 from synthetic_returns.training.checkpoints import Checkpoints
 from synthetic_returns.training.loggers.base import check_loggers, make_logger
 from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run, RunError, default_run_path
+from synthetic_returns.training.stop_requests import stop_requests
 from synthetic_returns.training.trace_log import show_traces
 from synthetic_returns.training.trace_recorder import TraceRecorder
 from synthetic_returns.training.traces import trace_points
+from synthetic_returns.training.wall_clock import WallClock
 from synthetic_returns.utils.process_memory import peak_mb
 from synthetic_returns.utils.settings import dotted
 
@@ -77,6 +78,7 @@ def train_seeds(
         if dataclasses.replace(other, seed=config.seed) != config:
             raise ValueError("the configurations differ in more than their seed; train them apart.")
     check_loggers(log)
+    check_credit(config)
     with ExitStack() as stack:
         runs = [
             stack.enter_context(_open(c, out, resume)) for c, out in zip(configs, outs, strict=True)
@@ -93,7 +95,7 @@ def train_seeds(
         ]
         recorder, reporting = TraceRecorder(config.task), config.reporting
         traces_due = [at for at in trace_points(config.steps, reporting.traces) if at > start]
-        clock = _Clock(wall_s)
+        clock = WallClock(wall_s)
         step = saved = start
 
         def save() -> None:
@@ -105,7 +107,7 @@ def train_seeds(
 
         logged = step
         failure: ActorFailed | None = None
-        with _stop_requests() as stop:
+        with stop_requests() as stop:
             rate = 0.0  # environment steps per second, once there was a report
             while step < config.steps and not stop:
                 # At fixed steps, so that an interrupted run reports at the same ones.
@@ -265,53 +267,3 @@ def _check_sane(row: dict[str, float], step: int, run: Run, saved: int) -> None:
                 f"{name} is {row[name]} at step {step} of {run.path}: training diverged and "
                 f"{remedy}; try a smaller --optimizer.learning-rate or --reward.alpha."
             )
-
-
-class _Clock:
-    """Wall time: in total over all sessions of a run, and since certain events."""
-
-    def __init__(self, spent: float):
-        self._start = time.monotonic() - spent
-        self._marks: dict[str, float] = {}
-        self.restart("checkpoint")
-        self.restart("lap")
-
-    def total(self) -> float:
-        return time.monotonic() - self._start
-
-    def restart(self, name: str) -> None:
-        self._marks[name] = time.monotonic()
-
-    def since(self, name: str) -> float:
-        return time.monotonic() - self._marks[name]
-
-    def lap(self) -> float:
-        elapsed = self.since("lap")
-        self.restart("lap")
-        return elapsed
-
-
-@contextmanager
-def _stop_requests() -> Iterator[list[int]]:
-    """Collects Ctrl-C and SIGTERM, so that training stops between two updates, never within one.
-
-    A second signal is not caught.
-    """
-    requests: list[int] = []
-    previous: dict[int, Any] = {}
-
-    def request(number: int, frame: Any) -> None:
-        requests.append(number)
-        signal.signal(number, previous[number])
-
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous[number] = signal.signal(number, request)
-    except ValueError:  # Not in the main thread, which alone may catch signals.
-        yield requests
-        return
-    try:
-        yield requests
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -12,9 +12,12 @@ from jax.core import Tracer
 __all__ = [
     "check_finite",
     "check_finite_number",
+    "check_not_negative",
     "check_positive",
     "check_positive_number",
     "check_shape",
+    "check_share",
+    "check_sizes",
 ]
 
 
@@ -77,3 +80,21 @@ def check_positive_number(name: str, value: Any) -> None:
     """Refuses a Python number that is not above 0 and finite."""
     if not 0 < value < float("inf"):
         raise ValueError(f"{name} is {value}; it must be a finite number above 0.")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Refuses a Python number that is below 0 or not finite."""
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{name} is {value}; it must be a finite number, 0 or more.")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Refuses a Python number outside of [0, 1]."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} is {value}; it must lie in [0, 1].")
+
+
+def check_sizes(name: str, sizes: tuple[int, ...]) -> None:
+    """Refuses sizes of layers that are not whole numbers of at least 1."""
+    for size in sizes:
+        check_positive(f"{name} is {sizes}, in which a size", size)

@@ -46,8 +46,8 @@ def make_page(
     Args:
       title: of the window; any text.
       body: markup.
-      styles: names of style sheets of this package.
-      scripts: names of scripts of this package, run in this order.
+      styles: style sheets, by their paths in the package.
+      scripts: scripts, likewise, run in this order.
       data: what the scripts find in the element ``data``.
     """
     style, script = _read_all(styles), _read_all(scripts)
@@ -93,8 +93,8 @@ def write_page(path: Path, page: str) -> Path:
 
 
 def read_resource(name: str) -> str:
-    """A template, style sheet or script of this package."""
-    return resources.files(__package__ or "").joinpath(name).read_text(encoding="utf-8")
+    """A template, style sheet or script, by its path in the package."""
+    return resources.files("synthetic_returns").joinpath(name).read_text(encoding="utf-8")
 
 
 def _read_all(names: Sequence[str]) -> str:

@@ -15,14 +15,14 @@ from synthetic_returns.viewer.state_bars import StateBars
 
 __all__ = ["write_view"]
 
-STYLES = ("theme.css", "view.css")
+STYLES = ("viewer/theme.css", "viewer/view.css")
 SCRIPTS = (
-    "view_chart.js",
-    "view_bars.js",
-    "view_heat.js",
-    "view_scales.js",
-    "view_traces.js",
-    "view_player.js",
+    "viewer/view_chart.js",
+    "viewer/view_bars.js",
+    "viewer/view_heat.js",
+    "viewer/view_scales.js",
+    "viewer/view_traces.js",
+    "viewer/view_player.js",
 )
 
 
@@ -65,7 +65,9 @@ def write_view(
         "episodes": [_episode(recording) for recording in recordings],
         "bars": vars(bars) if bars else None,
     }
-    page = make_page(title, read_resource("view.html"), styles=STYLES, scripts=SCRIPTS, data=data)
+    page = make_page(
+        title, read_resource("viewer/view.html"), styles=STYLES, scripts=SCRIPTS, data=data
+    )
     return write_page(Path(path), page)
 
 

@@ -22,10 +22,12 @@ from synthetic_returns.agents.impala.losses import (
 )
 from synthetic_returns.agents.impala.settings import ImpalaSettings
 from synthetic_returns.agents.impala.vtrace import vtrace
+from synthetic_returns.agents.network_parts import network_parts
+from synthetic_returns.agents.payment import pay
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
 from synthetic_returns.credit.method import Assignment
-from synthetic_returns.nn.networks import AgentNetwork, Network, make_torso
+from synthetic_returns.nn.networks import AgentNetwork, Network
 from synthetic_returns.types import Key, Trajectory
 
 __all__ = ["Learner"]
@@ -51,29 +53,20 @@ class Learner:
 
     def init(self, key: Key) -> LearnerState:
         """Draws the parameters."""
-        config, env, credit = self.settings, self.config.task, self.config.credit
         torso_key, network_key, credit_key = jax.random.split(key, 3)
-        feature_size = config.torso.sizes[-1]
-        torso = make_torso(env.observation_shape, config.torso, key=torso_key)
-        network = AgentNetwork(
-            torso,
-            feature_size,
-            lstm_size=config.lstm_size,
-            policy_size=config.policy_size,
-            num_actions=env.num_actions,
-            clock=env.max_episode_steps if config.clock else 0,
-            key=network_key,
-        )
-        if config.action_prior:
+        parts = network_parts(self.config, torso_key)
+        network = AgentNetwork(**parts, key=network_key)
+        if self.settings.action_prior:
             network = eqx.tree_at(
                 lambda n: n.policy_logits.bias,
                 network,
                 replace_fn=lambda x: x + self.log_action_prior,
             )
         model = memory = None
-        if isinstance(credit, AuxiliaryMethod):
-            model = credit.init(feature_size, network.hidden_size, credit_key)
-            memory = credit.start(self.config.engine.num_envs, feature_size, env.max_episode_steps)
+        if isinstance(credit := self.config.credit, AuxiliaryMethod):
+            size, steps = parts["feature_size"], self.config.task.max_episode_steps
+            model = credit.init(size, network.hidden_size, credit_key)
+            memory = credit.start(self.config.engine.num_envs, size, steps)
         agent = Agent(network, model)
         optimizer = self.optimizer.init(eqx.filter(agent, eqx.is_array))
         return LearnerState(agent, optimizer, memory, jnp.zeros((), jnp.int32))
@@ -175,9 +168,7 @@ class Learner:
         entropy_cost: Float[Array, ""],
     ) -> tuple[Float[Array, ""], tuple[Any, Metrics]]:
         """From an unroll to the one number that is minimised."""
-        config, credit, timestep = self.settings, self.config.credit, trajectory.timestep
-        mix = self.config.reward
-        metrics: Metrics = {}
+        config, mix, timestep = self.settings, self.config.reward, trajectory.timestep
 
         # The T + 1 states of the unroll, as the agent sees them now.
         features = agent.network.torso(timestep.observation)
@@ -189,20 +180,12 @@ class Learner:
         valid_tm1 = ~timestep.last[:-1]
         r_t = mix.scale * timestep.reward[1:]
 
-        # The credit of arriving in each s_t. A method that is trained with the agent, as the
-        # paper's state-associative learning is, Eq. (basic_arch), adds its loss.
-        credit_t, credit_loss = None, jnp.zeros(())
-        if assignment is not None and assignment.reward is not None:
-            credit_t = mix.scale * assignment.reward
-        elif isinstance(credit, AuxiliaryMethod):
-            states = AgentStates(features, hidden, timestep.first, timestep.last, r_t)
-            outcome = credit.learn(agent.credit, memory, states)
-            credit_t = Assignment(outcome.reward).earned(timestep.last).reward
-            credit_loss, memory = outcome.loss, outcome.memory
-            metrics |= {f"credit/{name}": x for name, x in outcome.metrics.items()}
-
         # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
-        r_aug_t = r_t if credit_t is None else mix.augmented(r_t, credit_t, timestep.last[1:])
+        # A method that is trained with the agent, as the paper's state-associative learning is, Eq.
+        # (basic_arch), adds its loss.
+        states = AgentStates(features, hidden, timestep.first, timestep.last, r_t)
+        paid = pay(self.config, agent.credit, memory, states, assignment)
+        r_aug_t = paid.reward
 
         # V-trace on the augmented reward.
         log_pi_tm1 = log_prob(logits[:-1], trajectory.action)
@@ -228,19 +211,19 @@ class Learner:
         apart = ent_loss  # from the action prior; all actions alike unless there is one
         if config.action_prior:
             apart = ent_loss + action_prior_loss(logits[:-1], self.log_action_prior, valid_tm1)
-        loss = pg_loss + config.value_cost * v_loss + entropy_cost * apart + credit_loss
-        metrics |= {
+        loss = pg_loss + config.value_cost * v_loss + entropy_cost * apart + paid.loss
+        metrics = paid.metrics | {
             "loss/total": loss,
             "loss/policy": pg_loss,
             "loss/value": v_loss,
-            "loss/credit": credit_loss,
+            "loss/credit": paid.loss,
             "policy/entropy": -ent_loss,
             "policy/ratio_max": jnp.max(rho_tm1),
             "reward/augmented": jnp.mean(r_aug_t),
         }
         # IMPALA sums over the transitions; the optimiser's epsilon and the clipping of gradients
         # are meant for sums.
-        return loss * jnp.sum(valid_tm1, dtype=loss.dtype), (memory, metrics)
+        return loss * jnp.sum(valid_tm1, dtype=loss.dtype), (paid.memory, metrics)
 
 
 def _combine(

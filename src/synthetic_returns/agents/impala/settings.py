@@ -4,8 +4,9 @@ import dataclasses
 from typing import ClassVar
 
 from synthetic_returns.agents.replay.settings import UnrollReplaySettings
-from synthetic_returns.nn.settings import TorsoSettings
-from synthetic_returns.utils.checks import check_finite_number, check_positive
+from synthetic_returns.nn.settings import TorsoSettings, check_core
+from synthetic_returns.utils.checks import check_not_negative, check_positive, check_share
+from synthetic_returns.utils.meanings import NoMeaning
 
 __all__ = ["ImpalaSettings"]
 
@@ -46,10 +47,11 @@ class ImpalaSettings:
 
     def __post_init__(self) -> None:
         check_positive("epochs", self.epochs)
+        check_positive("policy_size", self.policy_size)
         for name in ("entropy_cost", "value_cost"):
-            check_finite_number(name, getattr(self, name))
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
+            check_not_negative(name, getattr(self, name))
+        for name in ("discount", "trace_decay"):
+            check_share(name, getattr(self, name))
         if not 0 <= self.entropy_decay <= 1:
             raise ValueError(
                 f"entropy_decay is {self.entropy_decay}; it is a share of entropy_cost and must "
@@ -59,8 +61,11 @@ class ImpalaSettings:
             raise ValueError(
                 f"action_prior is {self.action_prior}; it is a probability and must lie in [0, 1)."
             )
-        if self.clock and self.lstm_size:
-            raise ValueError(
-                f"clock is True and lstm_size is {self.lstm_size}; an LSTM can count for itself: "
-                "set lstm_size to 0, or clock to False."
-            )
+        check_core(self.lstm_size, clock=self.clock)
+
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """The decay of an entropy bonus, if there is none."""
+        if self.entropy_cost:
+            return {}
+        why = "which is no bonus that could decay"
+        return {"entropy_decay": NoMeaning("entropy_cost", why, "entropy_cost 0.01")}

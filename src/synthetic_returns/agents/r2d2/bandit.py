@@ -38,18 +38,18 @@ class Bandits:
       arm: that each environment plays now, ``[streams, envs]``.
     """
 
-    def __init__(self, settings: BanditSettings, streams: int, envs: int, seed: int = 0):
+    def __init__(self, settings: BanditSettings, streams: int, num_envs: int, seed: int = 0):
         """Nothing is known; environments begin with different arms.
 
         Args:
           settings: of the bandits.
           streams: batches of environments.
-          envs: environments of each.
+          num_envs: environments of each.
           seed: of the choices at random.
         """
         self._settings, self._seed = settings, seed
-        shape = (streams, envs)
-        self.arm = (np.arange(streams * envs) % settings.arms).astype(np.int32).reshape(shape)
+        shape = (streams, num_envs)
+        self.arm = (np.arange(streams * num_envs) % settings.arms).astype(np.int32).reshape(shape)
         self._played = np.full((*shape, settings.window), -1, np.int32)
         self._returned = np.zeros((*shape, settings.window), np.float32)
         self._episodes = np.zeros(shape, np.int64)

@@ -11,6 +11,8 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from synthetic_returns.agents.agent import Agent, LearnerState, Metrics
+from synthetic_returns.agents.network_parts import network_parts
+from synthetic_returns.agents.payment import pay
 from synthetic_returns.agents.r2d2.bandit import discount_ladder
 from synthetic_returns.agents.r2d2.exploration import epsilon_ladder, least_epsilon
 from synthetic_returns.agents.r2d2.settings import R2D2Settings
@@ -19,7 +21,7 @@ from synthetic_returns.agents.replay.sequences import Past
 from synthetic_returns.config import Config
 from synthetic_returns.credit.auxiliary import AgentStates, AuxiliaryMethod
 from synthetic_returns.credit.method import Assignment
-from synthetic_returns.nn.networks import Network, make_torso
+from synthetic_returns.nn.networks import Network
 from synthetic_returns.nn.q_network import QNetwork
 from synthetic_returns.types import Key, Trajectory
 from synthetic_returns.utils.averages import masked_mean
@@ -57,23 +59,18 @@ class Learner:
 
     def init(self, key: Key) -> R2D2State:
         """Draws the parameters."""
-        settings, env, credit = self.settings, self.config.task, self.config.credit
         torso_key, network_key = jax.random.split(key)
-        feature_size = settings.torso.sizes[-1]
+        parts = network_parts(self.config, torso_key)
         network = QNetwork(
-            make_torso(env.observation_shape, settings.torso, key=torso_key),
-            feature_size,
-            lstm_size=settings.lstm_size,
-            policy_size=settings.policy_size,
-            num_actions=env.num_actions,
-            clock=env.max_episode_steps if settings.clock else 0,
-            least_epsilon=least_epsilon(settings.epsilon, settings.epsilon_alpha),
+            **parts,
+            least_epsilon=least_epsilon(self.settings.epsilon, self.settings.epsilon_alpha),
             arms=len(self.discounts),
             key=network_key,
         )
         model = None
-        if isinstance(credit, AuxiliaryMethod):
-            model = credit.init(feature_size, network.hidden_size, jax.random.fold_in(key, 1))
+        if isinstance(credit := self.config.credit, AuxiliaryMethod):
+            credit_key = jax.random.fold_in(key, 1)
+            model = credit.init(parts["feature_size"], network.hidden_size, credit_key)
         agent = Agent(network, model)
         return R2D2State(
             agent=agent,
@@ -162,7 +159,7 @@ class Learner:
     ) -> tuple[Float[Array, ""], tuple[Metrics, Float[Array, "batch"]]]:
         """From sequences to the one number that is minimised."""
         settings, mix, begin = self.settings, self.config.reward, self.settings.burn_in
-        credit, network = self.config.credit, cast(QNetwork, agent.network)
+        network = cast(QNetwork, agent.network)
 
         # What both networks think of the T + 1 states behind the burn-in.
         features, hidden = states_behind(network, trajectory, begin)
@@ -177,22 +174,13 @@ class Learner:
         valid_tm1 = ~timestep.last[:-1]
         r_t = mix.scale * timestep.reward[1:]
 
-        # The credit of arriving in each s_t. A method that is trained with the agent, as the
-        # paper's state-associative learning is, Eq. (basic_arch), adds its loss.
-        credit_t, credit_loss = None, jnp.zeros(())
-        metrics: Metrics = {}
-        if assignment is not None and assignment.reward is not None:
-            credit_t = mix.scale * assignment.reward[begin:]
-        elif isinstance(credit, AuxiliaryMethod):
-            memory = self.memory(network, trajectory, past)
-            states = AgentStates(features, hidden, timestep.first, timestep.last, r_t)
-            outcome = credit.learn(agent.credit, memory, states)
-            credit_t = Assignment(outcome.reward).earned(timestep.last).reward
-            credit_loss = outcome.loss
-            metrics |= {f"credit/{name}": x for name, x in outcome.metrics.items()}
-
         # The augmented reward, Eq. (reward_summation): arriving in s_t earns its synthetic return.
-        r_aug_t = r_t if credit_t is None else mix.augmented(r_t, credit_t, timestep.last[1:])
+        # A method that is trained with the agent adds its loss.
+        states = AgentStates(features, hidden, timestep.first, timestep.last, r_t)
+        assignment = jax.tree.map(lambda x: x[begin:], assignment)
+        memory = self.memory(network, trajectory, past)
+        paid = pay(self.config, agent.credit, memory, states, assignment)
+        r_aug_t = paid.reward
 
         # Double Q-learning on it, for each discount that there is.
         def learn_values(q: Array, q_target: Array, discount: Array) -> tuple[Array, Array]:
@@ -214,10 +202,10 @@ class Learner:
             error_tm1, valid_tm1, settings.replay.largest_error
         )
         priority, valid_tm1 = jnp.mean(priority, axis=0), each(valid_tm1)
-        loss = 0.5 * masked_mean(each(weight) * jnp.square(error_tm1), valid_tm1) + credit_loss
-        metrics |= {
+        loss = 0.5 * masked_mean(each(weight) * jnp.square(error_tm1), valid_tm1) + paid.loss
+        metrics = paid.metrics | {
             "loss/total": loss,
-            "loss/credit": credit_loss,
+            "loss/credit": paid.loss,
             "loss/value": 0.5 * masked_mean(jnp.square(error_tm1), valid_tm1),
             "value/q": masked_mean(q_tm1, valid_tm1),
             "value/error_max": jnp.max(jnp.where(valid_tm1, jnp.abs(error_tm1), 0)),
@@ -232,7 +220,8 @@ class Learner:
         network of today had played them. Of an episode whose beginning is no longer kept it knows
         that it is not whole.
         """
-        assert isinstance(self.config.credit, AuxiliaryMethod)
+        if not isinstance(self.config.credit, AuxiliaryMethod):
+            return None
         before = jax.tree.map(lambda x: x[: self.settings.burn_in + 1], trajectory.timestep)
         observation, first = before.observation, before.first
         if past is not None:

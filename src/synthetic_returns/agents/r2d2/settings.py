@@ -4,8 +4,9 @@ import dataclasses
 from typing import ClassVar
 
 from synthetic_returns.agents.replay.settings import SequenceReplaySettings
-from synthetic_returns.nn.settings import TorsoSettings
-from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.nn.settings import TorsoSettings, check_core
+from synthetic_returns.utils.checks import check_not_negative, check_positive, check_share
+from synthetic_returns.utils.meanings import NoMeaning, switched_off
 
 __all__ = ["BanditSettings", "R2D2Settings"]
 
@@ -35,10 +36,13 @@ class BanditSettings:
                 f"window is {self.window} and arms is {self.arms}; it must hold more episodes than "
                 "arms."
             )
+        check_not_negative("bonus", self.bonus)
         for name in ("random", "least_discount"):
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name} is {value}; it must lie in [0, 1].")
+            check_share(name, getattr(self, name))
+
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """All but the arms, unless there are some."""
+        return {} if self.arms else switched_off(self, "arms", "the bandit", "8")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,20 +92,15 @@ class R2D2Settings:
     def __post_init__(self) -> None:
         for name in ("n_step", "batch_size", "sequence_length", "updates_per_unroll"):
             check_positive(name, getattr(self, name))
-        check_positive("target_period", self.target_period)
+        for name in ("target_period", "policy_size"):
+            check_positive(name, getattr(self, name))
+        check_share("discount", self.discount)
         if self.burn_in < 0:
             raise ValueError(f"burn_in is {self.burn_in}; use 0 for none, or a number of steps.")
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
         if not 0 < self.epsilon <= 1:
             raise ValueError(
                 f"epsilon is {self.epsilon}; it is a share of random actions and must lie in "
                 "(0, 1]: without any, nothing new is tried."
             )
-        if not self.epsilon_alpha >= 0:
-            raise ValueError(f"epsilon_alpha is {self.epsilon_alpha}; it must be 0 or more.")
-        if self.clock and self.lstm_size:
-            raise ValueError(
-                f"clock is True and lstm_size is {self.lstm_size}; an LSTM can count for itself: "
-                "set lstm_size to 0, or clock to False."
-            )
+        check_not_negative("epsilon_alpha", self.epsilon_alpha)
+        check_core(self.lstm_size, clock=self.clock)

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.checks import check_positive, check_share
+from synthetic_returns.utils.meanings import NoMeaning, switched_off
 
 __all__ = ["ReplaySettings", "SequenceReplaySettings", "UnrollReplaySettings"]
 
@@ -26,13 +27,7 @@ class ReplaySettings:
     def __post_init__(self) -> None:
         check_positive("capacity", self.capacity)
         check_positive("warmup", self.warmup)
-        self._check_shares("relabel")
-
-    def _check_shares(self, *names: str) -> None:
-        for name in names:
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name} is {value}; it must lie in [0, 1].")
+        check_share("relabel", self.relabel)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +44,15 @@ class SequenceReplaySettings(ReplaySettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_shares("priority_exponent", "importance_exponent", "largest_error")
+        for name in ("priority_exponent", "importance_exponent", "largest_error"):
+            check_share(name, getattr(self, name))
+
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """Weights that correct for priorities, if there are none."""
+        if self.priority_exponent:
+            return {}
+        why = "which draws all sequences alike and leaves nothing to correct"
+        return {"importance_exponent": NoMeaning("priority_exponent", why, "priority_exponent 0.9")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +70,10 @@ class UnrollReplaySettings(ReplaySettings):
                 "an update."
             )
 
-    def beside(self, envs: int) -> int:
-        """How many unrolls are replayed in addition to the new ones of ``envs`` environments."""
-        return round(envs * self.share / (1 - self.share))
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """All but the share, unless there is one."""
+        return {} if self.share else switched_off(self, "share", "the replay", "0.5")
+
+    def beside(self, num_envs: int) -> int:
+        """How many unrolls are replayed in addition to the new ones of these environments."""
+        return round(num_envs * self.share / (1 - self.share))

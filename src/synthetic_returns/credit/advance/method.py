@@ -18,6 +18,7 @@ from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.credit.view import View
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
+from synthetic_returns.utils.checks import check_positive_number, check_sizes
 
 __all__ = ["Advance"]
 
@@ -56,6 +57,8 @@ class Advance(CreditMethod):
 
     def __post_init__(self) -> None:
         check_parts(self.without)
+        check_sizes("head_sizes", self.head_sizes)
+        check_positive_number("learning_rate", self.learning_rate)
 
     def init(self, spec: EpisodeSpec, key: Key) -> AdvanceState:
         """Draws the parameters."""

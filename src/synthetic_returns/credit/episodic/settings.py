@@ -5,7 +5,12 @@ from typing import Literal
 
 from synthetic_returns.credit.method import CreditMethod
 from synthetic_returns.nn.settings import TorsoSettings
-from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.checks import (
+    check_not_negative,
+    check_positive,
+    check_positive_number,
+    check_sizes,
+)
 
 __all__ = ["EpisodicSettings"]
 
@@ -53,6 +58,9 @@ class EpisodicSettings(CreditMethod):
 
     def __post_init__(self) -> None:
         check_positive("horizon", self.horizon)
+        check_not_negative("sparsity", self.sparsity)
+        check_sizes("head_sizes", self.head_sizes)
+        check_positive_number("learning_rate", self.learning_rate)
         if self.current == "time" and not self.time_features:
             raise ValueError(
                 "current is 'time' and time_features is False; g and b would see nothing: set "

@@ -31,7 +31,7 @@ from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 from synthetic_returns.utils.averages import masked_mean, tracked, unit_of
-from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.checks import check_positive, check_positive_number
 
 __all__ = [
     "HindsightActions",
@@ -100,6 +100,7 @@ class HindsightActions(CreditMethod):
     def __post_init__(self) -> None:
         check_positive("rank", self.rank)
         check_positive("most", self.most)
+        check_positive_number("learning_rate", self.learning_rate)
 
     def starting(self, spec: EpisodeSpec, given: Given, key: Key) -> HindsightState:
         """Nothing is known yet.

@@ -3,7 +3,12 @@
 import dataclasses
 
 from synthetic_returns.nn.settings import TorsoSettings
-from synthetic_returns.utils.checks import check_finite_number, check_positive
+from synthetic_returns.utils.checks import (
+    check_finite_number,
+    check_positive,
+    check_positive_number,
+)
+from synthetic_returns.utils.meanings import NoMeaning, switched_off
 
 __all__ = ["NoveltySettings"]
 
@@ -29,6 +34,7 @@ class NoveltySettings:
     def __post_init__(self) -> None:
         check_finite_number("weight", self.weight)
         check_positive("neighbours", self.neighbours)
+        check_positive_number("learning_rate", self.learning_rate)
         if self.weight < 0:
             raise ValueError(
                 f"weight is {self.weight}; use 0 for no novelty, or a positive number."
@@ -40,3 +46,7 @@ class NoveltySettings:
             )
         if not self.most >= 1:
             raise ValueError(f"most is {self.most}; it must be 1 or more.")
+
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """All but the weight, unless there is one."""
+        return {} if self.weight else switched_off(self, "weight", "novelty", "0.1")

@@ -15,7 +15,8 @@ from synthetic_returns.credit.pairwise.state import PairwiseState, train
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
-from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.checks import check_positive, check_positive_number, check_sizes
+from synthetic_returns.utils.meanings import NoMeaning
 
 __all__ = ["Pairwise", "SaAlone"]
 
@@ -53,6 +54,15 @@ class Pairwise(CreditMethod):
 
     def __post_init__(self) -> None:
         check_positive("rank", self.rank)
+        check_sizes("head_sizes", self.head_sizes)
+        check_positive_number("learning_rate", self.learning_rate)
+
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """What the other form has."""
+        if self.form == "plain":
+            why = "in which a network sees both states and no vector stands for one"
+            return {"rank": NoMeaning("form", why, "form low-rank")}
+        return {"head_sizes": NoMeaning("form", "whose c has no hidden units", "form plain")}
 
     def init(self, spec: EpisodeSpec, key: Key) -> PairwiseState:
         """Draws the parameters."""

@@ -13,6 +13,7 @@ from synthetic_returns.credit.paper.association import associate
 from synthetic_returns.credit.paper.memory import EpisodicMemory, memory_sum, remember
 from synthetic_returns.credit.paper.sa_model import StateAssociativeModel
 from synthetic_returns.types import Key
+from synthetic_returns.utils.checks import check_not_negative, check_positive, check_sizes
 
 __all__ = ["Paper"]
 
@@ -41,6 +42,14 @@ class Paper(AuxiliaryMethod):
     sizes: tuple[int, ...] = (256, 256)
     """Hidden units of c and b; g has the first of these layers."""
 
+    def __post_init__(self) -> None:
+        check_not_negative("cost", self.cost)
+        check_sizes("sizes", self.sizes)
+        if not self.sizes:
+            raise ValueError("sizes is empty; c, g and b need at least one hidden layer.")
+        if self.capacity is not None:
+            check_positive("capacity", self.capacity)
+
     def init(self, feature_size: int, hidden_size: int, key: Key) -> StateAssociativeModel:
         """Draws the parameters of c, g and b."""
         return StateAssociativeModel(
@@ -59,7 +68,7 @@ class Paper(AuxiliaryMethod):
 
     def history(self, max_episode_steps: int) -> int:
         """As many states as fit into the memory."""
-        return self.capacity or max_episode_steps
+        return max_episode_steps if self.capacity is None else self.capacity
 
     def learn(
         self, model: StateAssociativeModel, memory: EpisodicMemory, states: AgentStates
@@ -102,7 +111,7 @@ class Paper(AuxiliaryMethod):
             model.baseline(current),
         )
         time, batch = c.shape
-        empty, none_before = jnp.zeros((batch, self.capacity or time)), jnp.zeros(batch, jnp.int32)
+        empty, none_before = jnp.zeros((batch, self.history(time))), jnp.zeros(batch, jnp.int32)
         c_sum_tm1 = memory_sum(empty, c, states.first, none_before)
         terms = {
             "c": Term(c, "synthetic return c"),

@@ -20,7 +20,7 @@ from synthetic_returns.nn.mlp import Mlp
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked, unit_of
-from synthetic_returns.utils.checks import check_positive_number
+from synthetic_returns.utils.checks import check_positive_number, check_sizes
 
 __all__ = ["Redistribution", "RedistributionState", "RewardModel", "shares", "starts"]
 
@@ -131,6 +131,7 @@ class Redistribution(CreditMethod):
     """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
+        check_sizes("head_sizes", self.head_sizes)
         check_positive_number("learning_rate", self.learning_rate)
 
     def outcome(

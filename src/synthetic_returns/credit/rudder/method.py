@@ -17,7 +17,12 @@ from synthetic_returns.credit.rudder.state import RudderState, examine, forecast
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
-from synthetic_returns.utils.checks import check_positive, check_positive_number
+from synthetic_returns.utils.checks import (
+    check_not_negative,
+    check_positive,
+    check_positive_number,
+)
+from synthetic_returns.utils.meanings import NoMeaning
 
 __all__ = ["Reading", "Rudder"]
 
@@ -73,8 +78,14 @@ class Rudder(CreditMethod):
         check_positive("auxiliary_steps", self.auxiliary_steps)
         check_positive("max_episode_steps", self.max_episode_steps)
         check_positive_number("learning_rate", self.learning_rate)
-        if not self.auxiliary_cost >= 0:
-            raise ValueError(f"auxiliary_cost is {self.auxiliary_cost}; it must be 0 or more.")
+        check_not_negative("auxiliary_cost", self.auxiliary_cost)
+
+    def meaningless(self) -> dict[str, NoMeaning]:
+        """The rewards in an auxiliary loss, if there is none."""
+        if self.auxiliary_cost:
+            return {}
+        why = "which leaves out the loss that they are in"
+        return {"auxiliary_steps": NoMeaning("auxiliary_cost", why, "auxiliary_cost 0.5")}
 
     def init(self, spec: EpisodeSpec, key: Key) -> RudderState:
         """Draws the parameters; refuses episodes that an LSTM cannot be trained on."""

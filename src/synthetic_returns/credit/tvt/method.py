@@ -21,7 +21,12 @@ from synthetic_returns.credit.tvt.transport import transport_from, transported
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
 from synthetic_returns.utils.averages import explained_variance, masked_mean, tracked, unit_of
-from synthetic_returns.utils.checks import check_positive, check_positive_number
+from synthetic_returns.utils.checks import (
+    check_not_negative,
+    check_positive,
+    check_positive_number,
+    check_share,
+)
 
 MOST_UNUSUAL = 30.0  # standard deviations
 
@@ -135,8 +140,9 @@ class Tvt(CreditMethod):
         check_positive("code", self.code)
         check_positive("heads", self.heads)
         check_positive_number("learning_rate", self.learning_rate)
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"discount is {self.discount}; it must lie in [0, 1].")
+        check_share("discount", self.discount)
+        for name in ("alpha", "threshold", "strength_cost", "reconstruction_cost"):
+            check_not_negative(name, getattr(self, name))
         if self.horizon < 0:
             raise ValueError(f"horizon is {self.horizon}; it must be 0 or more steps.")
 

@@ -25,16 +25,16 @@ Weights = tuple[int, list[np.ndarray]]  # the version of a policy, and the array
 class ActorProcess:
     """Plays unrolls when asked to, with the weights it is given."""
 
-    def __init__(self, config: Config, envs: int, seed: int, stream: int):
+    def __init__(self, config: Config, num_envs: int, seed: int, stream: int):
         """Prepares; the environments are started by the first unroll.
 
         Args:
           config: the settings.
-          envs: environments of this actor.
+          num_envs: environments of this actor.
           seed: of the run.
           stream: index of this actor.
         """
-        self._config, self._envs, self._stream = config, envs, stream
+        self._config, self._num_envs, self._stream = config, num_envs, stream
         self._key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2), stream)
         shapes, self._static = eqx.partition(network_of(config), _is_shape)
         self._structure = jax.tree.structure(shapes)
@@ -56,7 +56,7 @@ class ActorProcess:
         if version != self._version:
             learned = jax.tree.unflatten(self._structure, [jnp.asarray(x) for x in arrays])
             self._network = make_learner(self._config).behaviour(
-                eqx.combine(learned, self._static), self._envs, self._stream, self._streams
+                eqx.combine(learned, self._static), self._num_envs, self._stream, self._streams
             )
             self._version = version
         if self._player is None or life != self._life:
@@ -69,7 +69,7 @@ class ActorProcess:
         if self._player is not None:
             self._player.close()
         self._player = _player(
-            self._config, self._network, self._envs, jax.random.fold_in(self._key, life)
+            self._config, self._network, self._num_envs, jax.random.fold_in(self._key, life)
         )
         self._life = life
 
@@ -83,15 +83,15 @@ def _is_shape(leaf: Any) -> bool:
     return isinstance(leaf, jax.ShapeDtypeStruct)
 
 
-def _player(config: Config, network: Network, envs: int, key: Key) -> HostActor | CompiledActor:
+def _player(config: Config, network: Network, num_envs: int, key: Key) -> HostActor | CompiledActor:
     if isinstance(config.task, Environment):
         assert isinstance(config.engine, ClusterSettings)
         return CompiledActor(
             config.task,
             network,
-            envs,
+            num_envs,
             key,
             stagger=config.engine.stagger,
             contributions=config.needs_contributions,
         )
-    return HostActor(config.task, network, envs, key)
+    return HostActor(config.task, network, num_envs, key)

@@ -10,18 +10,18 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from synthetic_returns.agents.agent import Agent
 from synthetic_returns.config import Config
-from synthetic_returns.credit.explainer import Explainer
 from synthetic_returns.engines.cluster.actor_process import Weights, to_weights
 from synthetic_returns.engines.cluster.crew import Crew
 from synthetic_returns.engines.settings import ClusterSettings
-from synthetic_returns.engines.unroll_learner import Unroll, UnrollLearner
+from synthetic_returns.engines.unroll_engine import UnrollEngine
+from synthetic_returns.engines.unroll_learner import Unroll
+from synthetic_returns.utils.several import Several
 
 __all__ = ["ClusterEngine"]
 
 
-class ClusterEngine:
+class ClusterEngine(UnrollEngine):
     """Trains one agent with actors on Ray.
 
     A restored engine starts new episodes, from other seeds than before.
@@ -29,18 +29,9 @@ class ClusterEngine:
 
     def __init__(self, config: Config, seeds: Sequence[int]):
         """Draws all parameters; the actors are started by the first step."""
-        if len(seeds) != 1:
-            raise ValueError(
-                f"there are {len(seeds)} seeds and the engine 'cluster' trains one at a time: "
-                "train them one by one."
-            )
         assert isinstance(config.engine, ClusterSettings)
-        self.config, self._settings = config, config.engine
-        self.steps_per_update = config.engine.steps_per_update
-        self._seed = seeds[0]
-        self._learner = UnrollLearner(
-            config, seeds[0], streams=config.engine.actors, num_envs=config.engine.envs_per_actor
-        )
+        super().__init__(config, seeds, config.engine.actors, config.engine.envs_per_actor)
+        self._settings, self._seed = config.engine, seeds[0]
         self._crew: Crew | None = None
         self._stale = 0
         self._waited = 0.0
@@ -57,16 +48,6 @@ class ClusterEngine:
         self._crew.send_out(self._learner.updates)
         self._learner.update(*batch)
         return 1
-
-    def agent(self, index: int) -> Agent:
-        """The agent as it is now."""
-        del index
-        return self._learner.agent
-
-    def explainer(self, index: int) -> Explainer | None:
-        """What explains the credit, if there is any."""
-        del index
-        return self._learner.explainer
 
     def report(self) -> list[dict[str, float]]:
         """Means over the episodes since the last report, the last losses, the lag and faults."""
@@ -85,12 +66,14 @@ class ClusterEngine:
     def snapshot(self, index: int) -> dict[str, Any]:
         """All that is needed to go on later."""
         del index
-        return self._learner.snapshot(running=False)
+        # Checkpoints from before it was saved hold no such number.
+        return self._learner.snapshot(running=False) | {"stale": Several([self._stale], int)}
 
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
         """Goes on from a snapshot."""
         self.close()
         self._learner.restore(snapshots[0])
+        self._stale = sum(snapshots[0]["stale"].items)
 
     def close(self) -> None:
         """Ends all actors."""

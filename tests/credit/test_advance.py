@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from synthetic_returns.agents.optimizers import GETTING_TO_KNOW, UsualState
-from synthetic_returns.credit.advance import state as advance
+from synthetic_returns.credit.advance import train as regressions
 from synthetic_returns.credit.advance.evidence import WINDOW, Evidence
+from synthetic_returns.credit.advance.examine import examine as examine_
 from synthetic_returns.credit.advance.method import Advance
 from synthetic_returns.credit.advance.parts import PARTS, check_parts
+from synthetic_returns.credit.advance.state import MOST_TRUST
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.replay import Replay
@@ -24,7 +26,7 @@ from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.utils.averages import suffix_average
 
 STEPS = 6
-examine = eqx.filter_jit(advance.examine)
+examine = eqx.filter_jit(examine_)
 predict = eqx.filter_jit(lambda model, *inputs: model(*inputs))
 SMALL = Advance(
     encoder=TorsoSettings(sizes=(32,)),
@@ -34,11 +36,11 @@ SMALL = Advance(
 )
 
 
-def make_driver(**spec: Any) -> CreditDriver:
+def make_driver(method: Advance = SMALL, **spec: Any) -> CreditDriver:
     given: dict[str, Any] = {"num_actions": 2} | spec
     kind = EpisodeSpec((3,), np.dtype(np.float32), STEPS, **given)
     return CreditDriver(
-        SMALL, kind, View(), max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
+        method, kind, View(), max_episode_steps=STEPS, num_envs=1, key=jax.random.key(0)
     )
 
 
@@ -66,7 +68,7 @@ def random_episodes(seed, number, lengths=(STEPS,)):
 def talkative(state):
     """With heads that say something before they have learned."""
     keys = iter(jax.random.split(jax.random.key(5), 8))
-    names = ("c", "u", "b", "forecast", "variance")
+    names = ("c", "u", "b", "forecast", "variance", "ending", "after")
     heads = [getattr(state.model, name) for name in names]
     loud = [
         eqx.tree_at(
@@ -111,7 +113,11 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
             gains[0][t, i] = scale * (p.c[t] - c_mean)
             gains[1][t, i] = scale * (p.u[t] - u_mean)
             gains[2][t, i] = scale * (p.forecast[t + 1] - p.forecast[t])
-            left = sum(r[k] - scale * p.b[k] for k in range(t + 1, len(one)))
+            later = range(t + 1, len(one))
+            left = sum(r[k] - scale * p.b[k] for k in later)
+            for k in later:  # an end is worth what it prevents, as far as it was not expected
+                expected, ended = 1 / (1 + np.exp(-p.ending[k])), k == len(one) - 1
+                left += scale * (expected - ended) * p.after[k]
             outcomes[0][t, i] = outcomes[1][t, i] = left
             outcomes[2][t, i] = sum(r[k] for k in range(t + 1, len(one)))
             for steps, sums in ((0, 3), (1, 4)):  # all that was paid so far
@@ -133,7 +139,7 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
     found = np.divide(*np.asarray(after.evidence.products).T)
     np.testing.assert_allclose(found, slopes, rtol=2e-4)
     c, u, forecast = np.clip(known[:3], 0, 1)
-    c_sum, u_sum = np.clip(known[3:], 0, advance.MOST_TRUST)
+    c_sum, u_sum = np.clip(known[3:], 0, MOST_TRUST)
     np.testing.assert_allclose(after.trust, [max(c, c_sum), max(u, u_sum), forecast], rtol=2e-4)
 
 
@@ -228,8 +234,8 @@ def test_the_usual_follows_the_newest_episodes():
     assert 0.5 < float(state.at_end) < 0.8  # 1 - 1 / e
 
 
-def learned(make, number=60, **spec):
-    driver = make_driver(**spec)
+def learned(make, method=SMALL, number=60, **spec):
+    driver = make_driver(method, **spec)
     rng = np.random.default_rng(0)
     for _ in range(number):
         driver.learn([make(rng) for _ in range(16)])
@@ -278,8 +284,33 @@ def test_a_cause_that_no_observation_shows_is_found_in_the_action():
     assert np.mean(found[1]) - np.mean(found[0]) == pytest.approx(2, abs=0.5)
 
 
+@pytest.mark.parametrize(("cut", "gap"), [(False, 3), (True, -1)])
+def test_what_makes_an_episode_end_gets_credit_for_what_the_end_prevents(cut, gap):
+    """A key, seen once, opens a door for 1, which saves a penalty of 4 that b would explain.
+
+    If a time limit cuts episodes off instead, they end for no reason of their own: then all that
+    the key does is to cost 1.
+    """
+
+    def make(rng):
+        key = rng.integers(2)
+        steps = 4 if key else STEPS
+        observation = np.zeros((steps + 1, 3))
+        observation[1, 0], observation[3:, 1] = key, 1
+        one = episode(observation, [0] * (steps - 1) + [-1.0 if key else -4.0])
+        return dataclasses.replace(one, discount=np.ones_like(one.discount)) if cut else one
+
+    rng = np.random.default_rng(7)
+    episodes = {len(one): one for one in (make(rng) for _ in range(20))}
+    driver = learned(make)
+    with_key, closed = (
+        np.asarray(driver.explain(episodes[n]).terms["c"].values) for n in (4, STEPS)
+    )
+    assert with_key[1] - closed[1] == pytest.approx(gap, abs=1)
+
+
 PAID = ("u", "forecast", "trust", "calibration", "share")
-LEARNED = ("averaging", "certainty", "decay", "clipping")
+LEARNED = ("ending", "averaging", "certainty", "decay", "clipping")
 
 
 def test_every_part_can_be_left_out():
@@ -320,7 +351,7 @@ def test_without_a_part_something_else_is_learned(part):
     )
 
     def learned(state):
-        after, _ = eqx.filter_jit(advance.train)(state, ordinary, 1e-3, jax.random.key(1))
+        after, _ = eqx.filter_jit(regressions.train)(state, ordinary, 1e-3, jax.random.key(1))
         return np.concatenate([np.ravel(x) for x in jax.tree.leaves((after.model, after.steady))])
 
     left_out = learned(dataclasses.replace(state, without=(part,)))
@@ -337,7 +368,7 @@ def test_what_pays_is_an_average_over_the_last_updates():
     state = talkative(make_driver().state)
     batch = padded(random_episodes(0, 4), STEPS, ["action"])
     state = dataclasses.replace(state, updates=jnp.int32(81))
-    after, _ = eqx.filter_jit(advance.train)(state, batch, 1e-3, jax.random.key(1))
+    after, _ = eqx.filter_jit(regressions.train)(state, batch, 1e-3, jax.random.key(1))
     moved = after.model.c.layers[0].weight - state.model.c.layers[0].weight
     paid = after.steady.c.layers[0].weight - state.steady.c.layers[0].weight
     np.testing.assert_allclose(paid, moved / 10, atol=1e-6)
@@ -351,7 +382,7 @@ def test_what_pays_is_an_average_over_the_last_updates():
 
 @pytest.mark.parametrize("steps", [1, 3, 6, 139])
 def test_every_point_of_an_episode_is_compared_sometimes(steps):
-    draw = jax.jit(lambda key: advance._points(steps, key))
+    draw = jax.jit(lambda key: regressions._points(steps, key))
     drawn = [np.asarray(draw(key)) for key in jax.random.split(jax.random.key(0), 60)]
     assert {int(x) for points in drawn for x in points} == set(range(steps))
 
@@ -399,11 +430,11 @@ def test_an_error_of_b_does_not_come_back_through_the_forecast():
     """
     state = talkative(make_driver().state)
     batch = padded(random_episodes(0, 4), STEPS, ["action"])
-    step = eqx.filter_jit(advance.train)
+    step = eqx.filter_jit(regressions.train)
     plain, _ = step(state, batch, 1e-3, jax.random.key(1))
     wild = eqx.tree_at(lambda s: s.model.forecast.layers[-1].bias, state, jnp.full(1, 40.0))
     after, _ = step(wild, batch, 1e-3, jax.random.key(1))
-    for name in ("past", "current", "c", "u", "b", "variance"):
+    for name in ("current", "b", "ending"):
         one, other = (jax.tree.leaves(getattr(s.model, name)) for s in (plain, after))
         for x, y in zip(one, other, strict=True):
             np.testing.assert_array_equal(x, y)
@@ -494,6 +525,6 @@ def test_an_error_of_the_baseline_counts_the_same_in_episodes_of_any_length():
         valid = np.arange(128)[:, None] < np.array([[length, 2 * length // 3]])
         last = valid & ~np.roll(valid, -1, axis=0)
         r, b = np.where(last, 3.0, 0), np.where(valid, 0, 7.0)
-        error = advance._episode_error(jnp.float32(r), jnp.float32(b), jnp.asarray(valid))
+        error = regressions._per_episode(jnp.float32((r - b) ** 2), jnp.asarray(valid))
         errors.append(float(error))
     assert errors == [9.0, 9.0]

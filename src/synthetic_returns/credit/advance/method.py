@@ -7,9 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from synthetic_returns.credit.advance.examine import examine
 from synthetic_returns.credit.advance.model import AdvanceModel
 from synthetic_returns.credit.advance.parts import Part, check_parts
-from synthetic_returns.credit.advance.state import AdvanceState, examine, times, train
+from synthetic_returns.credit.advance.state import AdvanceState
+from synthetic_returns.credit.advance.steps import times
+from synthetic_returns.credit.advance.train import train
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.explanation import Explanation, Term

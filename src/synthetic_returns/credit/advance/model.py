@@ -17,6 +17,7 @@ __all__ = ["AdvanceModel", "Prediction"]
 
 LONGEST = 2048  # steps that the clock tells apart; later ones look like earlier ones
 LEAST_VARIANCE = 0.02  # of a return; what is surer than that would outweigh all else
+RARE = -5.0  # the logit of an end, at first
 SOFTPLUS_ONE = 0.5413  # its softplus is 1: all that is known of a variance at first
 
 
@@ -27,6 +28,8 @@ class Prediction(eqx.Module):
       c: what arriving in each state contributes to rewards that later states do not explain.
       u: what each action contributes beside that.
       b: the reward of each transition, as far as its source state and action tell.
+      ending: the logit that each transition ends the episode, as far as these tell.
+      after: the forecast after each transition if the episode goes on, as far as these tell.
       variance: of what is left to come after each source state, once c has been counted.
       forecast: in each state, the sum of the b that are still to come.
     """
@@ -34,6 +37,8 @@ class Prediction(eqx.Module):
     c: Float[Array, "time batch"]
     u: Float[Array, "time batch"]
     b: Float[Array, "time batch"]
+    ending: Float[Array, "time batch"]
+    after: Float[Array, "time batch"]
     variance: Float[Array, "points batch"]
     forecast: Float[Array, "states_or_points batch"]
 
@@ -53,6 +58,8 @@ class AdvanceModel(eqx.Module):
       c: destination to the contribution of a state, c(s) of the paper.
       u: source and action to what c leaves: causes that no state shows.
       b: source, action and time to the expected reward.
+      ending: source, action and time to the logit that the episode ends with the step.
+      after: source, action and time to the forecast that is expected after the step.
       variance: state and time to the variance of what is left, before a softplus.
       forecast: state and time to the expected sum of later b.
     """
@@ -64,6 +71,8 @@ class AdvanceModel(eqx.Module):
     c: Mlp
     u: Mlp
     b: Mlp
+    ending: Mlp
+    after: Mlp
     variance: Mlp
     forecast: Mlp
 
@@ -75,12 +84,13 @@ class AdvanceModel(eqx.Module):
         Args:
           spec: of the episodes.
           encoder: sizes of the encoders.
-          head_sizes: hidden units of c, u, b, the variance and the forecast.
+          head_sizes: hidden units of all heads.
           key: consumed here.
         """
         past_key, current_key, ahead_key, c_key, u_key, b_key, v_key, f_key = jax.random.split(
             key, 8
         )
+        e_key, a_key = jax.random.split(jax.random.fold_in(key, 8))
         self.past, size = make_encoder(spec, encoder, key=past_key)
         self.current, _ = make_encoder(spec, encoder, key=current_key)
         self.ahead, _ = make_encoder(spec, encoder, key=ahead_key)
@@ -89,6 +99,8 @@ class AdvanceModel(eqx.Module):
         self.c = Mlp(size, head_sizes, key=c_key).silent()
         self.u = Mlp(size + self.actions.size, head_sizes, key=u_key).silent()
         self.b = Mlp(timed + self.actions.size, head_sizes, key=b_key).silent()
+        self.ending = Mlp(timed + self.actions.size, head_sizes, key=e_key).silent()
+        self.after = Mlp(timed + self.actions.size, head_sizes, key=a_key).silent()
         self.variance = Mlp(timed, head_sizes, key=v_key).silent()
         self.forecast = Mlp(timed, head_sizes, key=f_key).silent()
 
@@ -110,15 +122,18 @@ class AdvanceModel(eqx.Module):
         past, current = self.past(observation), self.current(observation)[:-1]
         did = self.actions(action, current)
         clock = time_features(time, LONGEST)
-        # What the variance learns is no reason to change the features.
-        unmoved, ahead, then = jax.lax.stop_gradient(current), observation, clock
+        # What these heads learn is no reason to change the features of b.
+        unmoved = there = jax.lax.stop_gradient(current)
+        ahead, then = observation, clock
         if points is not None:
-            unmoved, ahead, then = unmoved[points], observation[points], clock[points]
-        variance = self.variance(unmoved, then[: len(unmoved)])
+            there, ahead, then = unmoved[points], observation[points], clock[points]
+        variance = self.variance(there, then[: len(there)])
         return Prediction(
             c=self.c(past[1:]),
             u=self.u(past[:-1], did),
             b=self.b(current, clock[:-1], did),
+            ending=self.ending(unmoved, clock[:-1], did) + RARE,
+            after=self.after(unmoved, clock[:-1], did),
             variance=jnp.maximum(jax.nn.softplus(variance + SOFTPLUS_ONE), LEAST_VARIANCE),
             forecast=self.forecast(self.ahead(ahead), then),
         )

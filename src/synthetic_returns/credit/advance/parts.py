@@ -6,12 +6,22 @@ from typing import Literal, get_args
 __all__ = ["PARTS", "Part", "check_parts"]
 
 Part = Literal[
-    "u", "forecast", "trust", "calibration", "averaging", "certainty", "decay", "clipping", "share"
+    "u",
+    "forecast",
+    "ending",
+    "trust",
+    "calibration",
+    "averaging",
+    "certainty",
+    "decay",
+    "clipping",
+    "share",
 ]
-"""``u``: contributions of actions. ``forecast``: gains of what b is going to explain. ``trust``: is
-always 1. ``calibration``: trust above 1. ``averaging``: of the model that pays. ``certainty``: all
-points of an episode count alike for c. ``decay``: of the weights. ``clipping``: of unusual
-gradients. ``share``: of what usually comes at the end."""
+"""``u``: contributions of actions. ``forecast``: gains of what b is going to explain. ``ending``: c
+also gets credit for rewards that an early end prevents. ``trust``: is always 1. ``calibration``:
+trust above 1. ``averaging``: of the model that pays. ``certainty``: all points of an episode count
+alike for c. ``decay``: of the weights. ``clipping``: of unusual gradients. ``share``: of what
+usually comes at the end."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 

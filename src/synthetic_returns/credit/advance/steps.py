@@ -1,0 +1,45 @@
+"""Sums and masks over the steps of episodes, for the regressions and for the evidence."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from synthetic_returns.credit.advance.model import Prediction
+from synthetic_returns.credit.data.episode import EpisodeBatch
+
+__all__ = ["last_steps", "prevented", "sum_to_come", "terminations", "times"]
+
+
+def times(episodes: EpisodeBatch) -> Int[Array, "states 1"]:
+    """How long each state's episode has lasted: the same for all, as all begin together."""
+    return jnp.arange(len(episodes.observation), dtype=jnp.int32)[:, None]
+
+
+def sum_to_come(x: Float[Array, "time batch"]) -> Float[Array, "time batch"]:
+    """The sum from each step on."""
+    return jnp.cumsum(x[::-1], axis=0)[::-1]
+
+
+def last_steps(valid: Bool[Array, "time batch"]) -> Bool[Array, "time batch"]:
+    """The last step of each episode."""
+    return valid & ~jnp.concatenate([valid[1:], jnp.zeros_like(valid[:1])])
+
+
+def terminations(episodes: EpisodeBatch) -> Float[Array, "time batch"]:
+    """1 where an episode ends by itself and is not cut off by a time limit, else 0."""
+    return (last_steps(episodes.valid) & (episodes.discount == 0)).astype(jnp.float32)
+
+
+def prevented(
+    prediction: Prediction, ended: Float[Array, "time batch"]
+) -> Float[Array, "time batch"]:
+    """What the past gets credit for because it makes an episode end, or go on.
+
+    An end prevents the rewards that were forecast for the time after it. As far as its state and
+    action let one expect the end, nothing before them had a part in it.
+
+    Args:
+      prediction: in standardised rewards.
+      ended: 1 where an episode terminated.
+    """
+    return (jax.nn.sigmoid(prediction.ending) - ended) * prediction.after

@@ -209,7 +209,7 @@ def test_episodes_that_an_lstm_cannot_be_trained_on_are_refused():
     ("settings", "message"),
     [
         ({"lstm_size": 0}, "lstm_size is 0"),
-        ({"auxiliary_cost": -1.0}, "auxiliary_cost is -1.0; it must be 0 or more"),
+        ({"auxiliary_cost": -1.0}, "auxiliary_cost is -1.0; it must be a finite number, 0 or more"),
         ({"auxiliary_steps": 0}, "auxiliary_steps is 0"),
         ({"learning_rate": -1.0}, "learning_rate is -1.0"),
         ({"max_episode_steps": 0}, "max_episode_steps is 0"),

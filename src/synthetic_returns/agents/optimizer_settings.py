@@ -7,7 +7,7 @@ from typing import ClassVar
 import optax
 
 from synthetic_returns.agents.optimizers import adam
-from synthetic_returns.utils.checks import check_not_negative, check_positive_number
+from synthetic_returns.utils.checks import check_not_negative, check_positive_number, check_share
 from synthetic_returns.utils.suggestions import unknown
 
 __all__ = ["OPTIMIZERS", "AdamSettings", "AnyOptimizer", "RMSPropSettings", "find_optimizer"]
@@ -59,7 +59,7 @@ class RMSPropSettings(OptimizerSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_not_negative("epsilon", self.epsilon)
-        _check_decay("decay", self.decay)
+        check_share("decay", self.decay)
 
     def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
         return optax.rmsprop(learning_rate, decay=self.decay, eps=self.epsilon, eps_in_sqrt=True)
@@ -81,16 +81,11 @@ class AdamSettings(OptimizerSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_not_negative("epsilon", self.epsilon)
-        _check_decay("b1", self.b1)
-        _check_decay("b2", self.b2)
+        check_share("b1", self.b1)
+        check_share("b2", self.b2)
 
     def _steps(self, learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
         return adam(learning_rate, b1=self.b1, b2=self.b2, eps=self.epsilon)
-
-
-def _check_decay(name: str, value: float) -> None:
-    if not 0 <= value < 1:
-        raise ValueError(f"{name} is {value}; it must lie in [0, 1): with 1, nothing new counts.")
 
 
 AnyOptimizer = RMSPropSettings | AdamSettings

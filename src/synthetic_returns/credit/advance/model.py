@@ -29,7 +29,7 @@ class Prediction(eqx.Module):
       u: what each action contributes beside that.
       b: the reward of each transition, as far as its source state and action tell.
       ending: the logit that each transition ends the episode, as far as these tell.
-      after: the forecast after each transition if the episode goes on, as far as these tell.
+      after: the sum of the b after each transition if the episode goes on, as far as these tell.
       variance: of what is left to come after each source state, once c has been counted.
       forecast: in each state, the sum of the b that are still to come.
     """
@@ -59,7 +59,7 @@ class AdvanceModel(eqx.Module):
       u: source and action to what c leaves: causes that no state shows.
       b: source, action and time to the expected reward.
       ending: source, action and time to the logit that the episode ends with the step.
-      after: source, action and time to the forecast that is expected after the step.
+      after: source, action and time to the expected sum of later b, if the episode goes on.
       variance: state and time to the variance of what is left, before a softplus.
       forecast: state and time to the expected sum of later b.
     """

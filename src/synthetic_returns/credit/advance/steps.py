@@ -35,8 +35,8 @@ def prevented(
 ) -> Float[Array, "time batch"]:
     """What the past gets credit for because it makes an episode end, or go on.
 
-    An end prevents the rewards that were forecast for the time after it. As far as its state and
-    action let one expect the end, nothing before them had a part in it.
+    An end prevents the rewards that b would have explained after it. As far as its state and action
+    let one expect the end, nothing before them had a part in it.
 
     Args:
       prediction: in standardised rewards.

@@ -10,7 +10,13 @@ from jaxtyping import Array, Bool, Float, Int
 
 from synthetic_returns.credit.advance.model import AdvanceModel
 from synthetic_returns.credit.advance.state import AdvanceState, optimizer_of
-from synthetic_returns.credit.advance.steps import prevented, sum_to_come, terminations, times
+from synthetic_returns.credit.advance.steps import (
+    last_steps,
+    prevented,
+    sum_to_come,
+    terminations,
+    times,
+)
 from synthetic_returns.credit.data.episode import EpisodeBatch
 from synthetic_returns.types import Key
 from synthetic_returns.utils.averages import (
@@ -89,13 +95,13 @@ def train(
         left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1[points])
         u_loss = masked_mean(sure * jnp.square(left_by_c), there)
 
-        # The forecast predicts the sum of later b.
+        # The forecast predicts the sum of b from a state on.
         b_to_come = sum_to_come(b)[points]
         forecast_loss = masked_mean(jnp.square(b_to_come - prediction.forecast), there)
-        # And the step before says what it is going to be, if the episode goes on.
-        after = prediction.after[jnp.maximum(points - 1, 0)]
-        after_error = jnp.square(jax.lax.stop_gradient(prediction.forecast) - after)
-        after_loss = masked_mean(after_error, there & (points > 0)[:, None])
+        # For an end, what counts is the sum after steps like this one that did not end the episode:
+        # a forecast for the next state would mix those who failed there with those who just came.
+        after_error = jnp.square((sum_to_come(b) - b - prediction.after)[points])
+        after_loss = masked_mean(after_error, (valid & ~last_steps(valid))[points])
 
         mean = jnp.stack([c_mean, u_mean])
         total = b_loss + c_loss + u_loss + variance_loss + forecast_loss + ending_loss + after_loss

@@ -11,6 +11,7 @@ from synthetic_returns.experiments.studies.untuned import (
     HIDDEN,
     KEY_TO_DOOR,
     SCOREBOARD,
+    TWO_KEYS,
     UMBRELLA_20,
 )
 from synthetic_returns.experiments.study import Results, Study
@@ -21,6 +22,7 @@ __all__ = ["EXPERIMENTS", "STUDY"]
 WITHOUT = {
     "u": "u, contributions of actions",
     "forecast": "the forecast",
+    "ending": "what an end prevents",
     "trust": "trust",
     "calibration": "trust above 1",
     "averaging": "averaging of the model",
@@ -50,7 +52,7 @@ EXPERIMENTS = tuple(
         quick_steps=None,
         runs=experiment.name,
     )
-    for experiment in (CATCH_20, KEY_TO_DOOR, HIDDEN, SCOREBOARD, UMBRELLA_20)
+    for experiment in (CATCH_20, KEY_TO_DOOR, HIDDEN, SCOREBOARD, UMBRELLA_20, TWO_KEYS)
 )
 
 

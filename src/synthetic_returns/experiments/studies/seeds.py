@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from synthetic_returns.experiments.experiment import EPISODIC, Bar
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save, steps_axis
+from synthetic_returns.experiments.method_arms import ADVANCE
 from synthetic_returns.experiments.outcome import Outcome
-from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
-from synthetic_returns.experiments.studies.key_to_door import KEY_TO_DOOR
+from synthetic_returns.experiments.studies.untuned import CATCH_20, KEY_TO_DOOR
 from synthetic_returns.experiments.study import Results, Study
 
 __all__ = ["EXPERIMENTS", "STUDY"]
@@ -19,14 +18,13 @@ __all__ = ["EXPERIMENTS", "STUDY"]
 EXPERIMENTS = tuple(
     dataclasses.replace(
         experiment,
-        name=f"seeds-{experiment.name}",
-        arms=(EPISODIC,),
+        name=experiment.name.replace("untuned", "seeds"),
+        arms=(ADVANCE,),
         seeds=20,
-        bars=(Bar("episodic", "eval_success", at_least=experiment.solved),),
         quick_steps=None,
         runs=experiment.name,
     )
-    for experiment in (CATCH_DELAYED_20, KEY_TO_DOOR)
+    for experiment in (CATCH_20, KEY_TO_DOOR)
 )
 
 
@@ -40,7 +38,7 @@ def draw(results: Results, out: Path) -> list[Path]:
             curves, outcomes, "success", label="success", title=experiment.title,
             solved=experiment.solved, top=1.0,
         )  # fmt: skip
-        _draw_solved(solved, outcomes["episodic"])
+        _draw_solved(solved, outcomes["advance"])
         solved.sharex(curves)
     return [save(figure, out / "seeds.png")]
 
@@ -49,7 +47,7 @@ def _draw_solved(ax: Axes, runs: list[Outcome]) -> None:
     steps = sorted(run.steps[run.solving.row] for run in runs if run.solving)
     end = max(run.steps[-1] for run in runs)
     ax.step(
-        [0, *steps, end], [*range(len(steps) + 1), len(steps)], where="post", color=EPISODIC.colour
+        [0, *steps, end], [*range(len(steps) + 1), len(steps)], where="post", color=ADVANCE.colour
     )
     ax.set_title(f"{len(steps)} of {len(runs)} seeds solve it")
     ax.set_ylabel("seeds that have solved it")

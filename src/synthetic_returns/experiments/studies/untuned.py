@@ -21,6 +21,7 @@ __all__ = [
     "MAIN",
     "SCOREBOARD",
     "STUDIES",
+    "TWO_KEYS",
     "UMBRELLA_20",
 ]
 
@@ -68,6 +69,9 @@ KEY_TO_DOOR = _untuned(
 MAIN = (CHAIN, CATCH_20, KEY_TO_DOOR)
 HIDDEN = _untuned("hidden", "Hidden cause", "key-to-door-hidden", 600_000, "key")
 SCOREBOARD = _untuned("scoreboard", "Scoreboard", "catch-scoreboard", 300_000, "catch")
+TWO_KEYS = _untuned(
+    "two-keys", "Two keys", "key-to-door-two-keys", 1_500_000, "yellow_key", solved=0.98
+)
 UMBRELLA_20 = _untuned("umbrella-20", "Umbrella, 20 steps", "umbrella", 300_000, "umbrella")
 LADDER = (
     _untuned(
@@ -104,7 +108,7 @@ LADDER = (
         "--agent.entropy-cost",
         "0.1",
     ),
-    _untuned("two-keys", "Two keys", "key-to-door-two-keys", 1_500_000, "yellow_key", solved=0.98),
+    TWO_KEYS,
     _untuned("chained-2", "Two keys in a chain", "key-to-door-chained", 2_000_000, "key_1"),
     _untuned(
         "chained-3",
@@ -120,7 +124,7 @@ LADDER = (
         "umbrella-100",
         "Umbrella, 100 steps",
         "umbrella",
-        1_000_000,
+        3_000_000,
         "umbrella",
         "--task.length",
         "100",

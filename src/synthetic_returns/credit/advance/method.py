@@ -32,11 +32,11 @@ class Advance(CreditMethod):
 
     It learns three potentials by regression on whole episodes. The sum of c over the states so far
     predicts the rewards that the baseline b leaves unexplained, and those that an end prevents: it
-    is the paper's synthetic return, in the multi-stage form of its supplement. The sum of u does the same for actions that leave no
-    trace in any state. The forecast predicts the rewards that b will explain. A transition earns
-    what it adds to each potential, scaled by how well such gains predicted the outcomes of new
-    episodes. At the end of an episode everything is settled, so every episode pays its true return,
-    whatever the model predicts.
+    is the paper's synthetic return, in the multi-stage form of its supplement. The sum of u does
+    the same for actions that leave no trace in any state. The forecast predicts the rewards that b
+    will explain. A transition earns what it adds to each potential, scaled by how well such gains
+    predicted the outcomes of new episodes. At the end of an episode everything is settled, so every
+    episode pays its true return, whatever the model predicts.
     """
 
     name: ClassVar[str] = "advance"

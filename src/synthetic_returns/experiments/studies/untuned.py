@@ -124,7 +124,7 @@ LADDER = (
         "umbrella-100",
         "Umbrella, 100 steps",
         "umbrella",
-        3_000_000,
+        1_000_000,
         "umbrella",
         "--task.length",
         "100",

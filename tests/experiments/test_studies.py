@@ -15,6 +15,7 @@ from synthetic_returns.experiments.studies.ablation import REMOVED
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.demo import STUDY as DEMO
 from synthetic_returns.experiments.studies.demo import demo_folder
+from synthetic_returns.experiments.study import chosen
 from synthetic_returns.utils.tables import read_csv
 from tests.experiments.fake_runs import fake_experiment
 
@@ -95,6 +96,16 @@ def test_runs_that_two_experiments_share_are_trained_once(tmp_path):
     # Another budget is another run.
     longer = EXPERIMENTS["stability-key-to-door"]
     assert not {job.out for job in longer.jobs(tmp_path)} & {job.out for job in jobs}
+
+
+def test_experiments_of_a_study_can_be_run_one_by_one():
+    whole = [STUDIES["untuned"], STUDIES["ladder"]]
+    (ladder,) = chosen(whole, ["untuned-two-keys"])
+    assert ladder.name == "ladder"
+    assert [experiment.name for experiment in ladder.experiments] == ["untuned-two-keys"]
+    assert {*ladder.also, *ladder.experiments} == {*STUDIES["ladder"].experiments}
+    with pytest.raises(ValueError, match="no experiment 'two-keys'; did you mean"):
+        chosen(whole, ["two-keys"])
 
 
 @pytest.mark.parametrize("study", [*STUDIES.values(), DEMO], ids=lambda study: study.name)

@@ -24,6 +24,9 @@ class Arguments:
     """The study to reproduce."""
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Seeds of every arm; by default each study's own number, mostly 4."""
+    only: tuple[str, ...] = ()
+    """Experiments of the study to run, by name; all by default. Their figure also shows the others
+    that have been run."""
     quick: bool = False
     """Two seeds, smaller budgets, the main figures only: minutes instead of hours."""
     out: Path | None = None
@@ -44,6 +47,7 @@ def main(arguments: Sequence[str]) -> None:
     from synthetic_returns.experiments.earlier_runs import check_earlier_runs
     from synthetic_returns.experiments.experiment import unique_jobs
     from synthetic_returns.experiments.run import reproduce
+    from synthetic_returns.experiments.study import chosen
     from synthetic_returns.utils.checks import check_positive
 
     suffix = "-quick" if parsed.quick else ""
@@ -52,6 +56,8 @@ def main(arguments: Sequence[str]) -> None:
     if parsed.seeds is not None:
         check_positive("seeds", parsed.seeds)
     if parsed.study == ARENA:
+        if parsed.only:
+            raise ValueError(f"--only is not for {ARENA!r}; use: synthetic-returns compare TASK...")
         from synthetic_returns.commands.compare import compare
         from synthetic_returns.experiments.studies.arena import arena
 
@@ -59,6 +65,8 @@ def main(arguments: Sequence[str]) -> None:
         compare(grid, runs=runs / ARENA, out=out / ARENA, elsewhere="--runs")
         return
     studies = find_studies(parsed.study)
+    if parsed.only:
+        studies = chosen(studies, parsed.only)
     if parsed.quick:
         studies = [study.quick() for study in studies]
         if not any(study.experiments for study in studies):

@@ -19,6 +19,7 @@ import numpy as np
 import tyro
 
 from synthetic_returns.envs.atari import Atari, AtariEnvironments
+from synthetic_returns.envs.credit_measure import CreditMeasure, MassNearEvent
 from synthetic_returns.envs.host import HostEnvironments, draw_seed
 from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.envs.task import UNKNOWN, Task
@@ -61,6 +62,18 @@ class Skiing(Atari):
     def event_names(self) -> tuple[str, ...]:
         """``success`` is the share of the gates passed, ``seconds`` the time of the race."""
         return ("success", "gate", "gates_missed", "seconds")
+
+    @property
+    def credit_measure(self) -> CreditMeasure | None:
+        """Credit should be earned at the gates, and be what a missed one costs."""
+        return MassNearEvent(
+            question="share of the positive credit within two steps of a gate that was passed",
+            required=0.8,
+            event="gate",
+            called="gates passed",
+            within=2,
+            worth=PENALTY,
+        )
 
     def environments(self, num_envs: int, key: Key) -> HostEnvironments:
         """Races side by side."""

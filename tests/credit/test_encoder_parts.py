@@ -51,7 +51,9 @@ def temporary_bytes(encoder, x):
     def gradient(arrays, x):
         return jax.grad(lambda a: loss_of(eqx.combine(a, rest), x))(arrays)
 
-    return jax.jit(gradient).lower(arrays, x).compile().memory_analysis().temp_size_in_bytes
+    needed = jax.jit(gradient).lower(arrays, x).compile().memory_analysis()
+    assert needed is not None
+    return needed.temp_size_in_bytes
 
 
 def test_many_images_take_little_more_memory_than_a_part_of_them(monkeypatch):

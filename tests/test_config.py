@@ -20,7 +20,11 @@ from synthetic_returns.envs.registry import ATARI_TASKS, TASKS
 from synthetic_returns.presets import PRESETS, preset, presets_of
 from synthetic_returns.utils.files import RunError
 
-ALL = [(task, name) for task in (*TASKS, *ATARI_TASKS) for name in ("fast", "paper")]
+ALL = [
+    (task, name)
+    for task, entry in (*TASKS.items(), *ATARI_TASKS.items())
+    for name in presets_of(entry)
+]
 
 
 def impala(task: str) -> ImpalaSettings:
@@ -32,13 +36,36 @@ def impala(task: str) -> ImpalaSettings:
 def test_what_a_task_changes_are_presets_that_there_are():
     assert all({"fast", "paper"} <= presets.keys() for presets in PRESETS.values())
     for task in (*TASKS.values(), *ATARI_TASKS.values()):
-        tuned = {"episodic"} & task.presets.keys()
-        assert presets_of(task).keys() == {"fast", "paper"} | tuned
+        tuned = {"episodic", "counter"} & task.presets.keys()
+        default = {"fast"} - task.missing_presets.keys()
+        assert presets_of(task).keys() == default | {"paper"} | tuned
+        assert task.default_preset in presets_of(task)
+        assert preset(task.name).preset == task.default_preset
+        assert task.preset_notes.keys() <= presets_of(task).keys()
         assert presets_of(task).keys() >= task.presets.keys() - AGENTS.keys()
     # A task's own setting wins, and the others are those of its kind.
     keys, catch, chain = (impala(name) for name in ("key-to-door-two-keys", "catch", "chain"))
     assert keys.entropy_cost == 0.3
     assert catch.entropy_cost == chain.entropy_cost == 0.06
+
+
+def test_skiing_says_that_c_sees_the_counter():
+    assert preset("skiing") == preset("skiing", "counter")
+    with pytest.raises(
+        ValueError, match=r"skiing has no preset 'fast': .*'counter', because there c sees the coun"
+    ):
+        preset("skiing", "fast")
+    assert preset("ale:Skiing").preset == "fast"  # of any game: whole frames
+    with pytest.raises(ValueError, match="there is no preset 'counter'"):
+        preset("pong", "counter")
+
+
+def test_a_run_of_skiings_former_preset_is_one_of_counter():
+    config = preset("skiing", seed=3)
+    data = json.loads(json.dumps(config.to_dict() | {"preset": "fast"}))
+    assert Config.from_dict(data) == config
+    for other in (preset("pong"), preset("skiing", "paper"), preset("ale:Skiing")):
+        assert Config.from_dict(other.to_dict()) == other
 
 
 def test_no_task_sets_anything_of_the_default_method():

@@ -30,7 +30,7 @@ from synthetic_returns.engines.settings import (
     find_engine,
 )
 from synthetic_returns.envs.registry import find_task
-from synthetic_returns.renamed import parameters_as_called_now
+from synthetic_returns.renamed import parameters_as_called_now, preset_as_called_now
 from synthetic_returns.training.settings import ReportingSettings
 from synthetic_returns.utils.checks import check_positive
 from synthetic_returns.utils.files import RunError
@@ -254,4 +254,6 @@ class Config(Generic[Task]):
         task = find_task(data["task_name"])
         parameters = parameters_as_called_now(data["task"], task.parameters())
         data["task"] = task.make(**tuples(parameters))
+        if "preset" in data:
+            data["preset"] = preset_as_called_now(data["task_name"], data["preset"])
         return from_plain(cls, data)

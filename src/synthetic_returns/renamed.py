@@ -3,7 +3,13 @@
 from collections.abc import Container, Mapping
 from typing import Any
 
-__all__ = ["RENAMED", "RENAMED_METHODS", "RENAMED_PARAMETERS", "parameters_as_called_now"]
+__all__ = [
+    "RENAMED",
+    "RENAMED_METHODS",
+    "RENAMED_PARAMETERS",
+    "parameters_as_called_now",
+    "preset_as_called_now",
+]
 
 # Those that have kept their own name and joined a group.
 _MOVED = {
@@ -60,6 +66,8 @@ RENAMED: dict[str, str] = (
 RENAMED_METHODS = {"unroll": "paper"}
 # Of gym:ID and gymnax:ID; tasks of users may have parameters of these names.
 RENAMED_PARAMETERS = {"max_steps": "max_episode_steps"}
+# Of tasks. Skiing has no preset ``fast`` now; if it gets one, runs of both have to be told apart.
+RENAMED_PRESETS = {("skiing", "fast"): "counter"}
 
 
 def parameters_as_called_now(
@@ -75,3 +83,8 @@ def parameters_as_called_now(
         name if name in parameters else RENAMED_PARAMETERS.get(name, name): value
         for name, value in found.items()
     }
+
+
+def preset_as_called_now(task: str, preset: str) -> str:
+    """The name of a task's preset that a run was started from."""
+    return RENAMED_PRESETS.get((task, preset), preset)

@@ -17,6 +17,7 @@ from synthetic_returns.credit.rudder.method import Rudder
 from synthetic_returns.engines.settings import ClusterSettings, LocalSettings
 from synthetic_returns.presets import preset, with_agent
 from synthetic_returns.renamed import RENAMED
+from synthetic_returns.training.runs import Run
 from synthetic_returns.utils.meanings import NoMeaning
 from synthetic_returns.utils.settings import setting_names
 
@@ -187,11 +188,30 @@ def test_kernels_are_for_layers_that_are_not_cut_into_patches():
 @pytest.mark.parametrize("task", ["skiing", "catch-delayed"])
 def test_what_a_preset_leaves_out_of_the_reward_is_paid_unless_a_method_pays_it(task, method):
     """With novelty and no credit, an agent would else never hear of it."""
-    name = "fast" if task == "skiing" else "episodic"
+    name = "counter" if task == "skiing" else "episodic"
     own = preset(task, name).reward
     reward = configuration([task, "--preset", name, "--credit", method]).reward
     assert (own.beta, own.last_reward) != (1, 1)
     assert (reward.beta, reward.last_reward) == (1, 1)
+
+
+@pytest.mark.parametrize("named", ["fast", "counter"])
+def test_a_run_of_skiings_former_preset_goes_on_by_both_names(named, tmp_path):
+    config = preset("skiing")
+    Run.create(tmp_path / "run", config.to_dict() | {"preset": "fast"}, []).close()
+    flags = ["--resume", str(tmp_path / "run")]
+    assert configuration(["skiing", "--preset", named, *flags]) == config
+    assert configuration(["skiing", *flags]) == config
+    with pytest.raises(ValueError, match="the preset 'counter', not 'paper'"):
+        configuration(["skiing", "--preset", "paper", *flags])
+
+
+def test_the_help_of_skiing_says_what_c_sees(capsys):
+    with pytest.raises(SystemExit):
+        configuration(["skiing", "--help"])
+    assert "Preset counter: c sees the counter of gates." in capsys.readouterr().out
+    with pytest.raises(ValueError, match="skiing has no preset 'fast'"):
+        configuration(["skiing", "--preset", "fast"])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from synthetic_returns.credit.data.episode import Episode
 from synthetic_returns.credit.data.replay import Replay
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.buckets import bucket
+from synthetic_returns.utils.process_memory import resident_mb
 
 
 def make_buffer(slots, longest, fields=()):
@@ -173,3 +174,42 @@ def test_a_buffer_can_be_resized(slots, number):
         assert n in queue
         assert len({*archive}) == len(archive)
         assert not {*archive} & {*queue}
+
+
+def test_batches_are_those_of_a_buffer_that_copies_whole_slots(monkeypatch):
+    def copy_all(buffer, source, target):
+        for array in (*buffer.arrays.values(), buffer.length, buffer.number):
+            array[target] = array[source]
+
+    fields = ["action"]
+    plain = make_buffer(6, 40, fields)
+    whole = make_buffer(6, 40, fields)
+    monkeypatch.setattr(whole, "_copy", lambda *slots: copy_all(whole, *slots))
+    lengths = np.random.default_rng(1).integers(1, 41, 60)
+    for buffer in (plain, whole):
+        rng = np.random.default_rng(2)
+        for number, length in enumerate(lengths):
+            buffer.add(numbered(number, int(length)), rng)
+    assert held(plain) == held(whole)
+    for seed in range(10):
+        got, want = (buffer.draw(4, np.random.default_rng(seed)) for buffer in (plain, whole))
+        for name in ("length", "reward", "discount", "action"):  # also behind the end
+            np.testing.assert_array_equal(got[name], want[name])
+        for row, length in enumerate(want["length"]):
+            for x in (got, want):  # what lies behind the terminal state means nothing
+                x["observation"][length + 1 :, row] = 0
+        np.testing.assert_array_equal(got["observation"], want["observation"])
+
+
+@pytest.mark.skipif(np.isnan(resident_mb()), reason="the system does not say")
+def test_a_slot_takes_only_the_memory_of_its_states():
+    """Most episodes are far shorter than the longest possible one, and all get into the archive."""
+    slots, longest, size = 8, 20_000, 2_000
+    buffer = EpisodeBuffer(EpisodeSpec((size,), np.dtype(np.uint8), longest), slots)
+    states = np.ones((11, size), np.uint8)
+    episode = Episode(states, np.zeros(10, np.float32), np.ones(10, np.float32))
+    before, rng = resident_mb(), np.random.default_rng(0)
+    for _ in range(4 * slots):
+        buffer.add(episode, rng)
+    assert len(buffer) == slots
+    assert resident_mb() - before < slots * longest * size / 1e6 / 4  # a huge page is 2 MB

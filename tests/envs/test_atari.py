@@ -1,5 +1,7 @@
 """Atari games: the score unclipped, the frames as asked for, the gates as the game counts them."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -132,6 +134,47 @@ def test_pong_counts_points():
     played = play(task, lambda t, rng: 0, steps=60)
     points = sum(step.events["point"][0] - step.events["point_lost"][0] for step in played)
     assert points == sum(step.reward[0] for step in played) <= -1
+
+
+def random_actions(task, num_envs):
+    return lambda t, rng: rng.integers(0, task.num_actions, num_envs)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        Pong(frame_skip=16, max_frames=6_000),  # ends by itself, and in other games is cut off
+        Pong(frame_skip=8, max_frames=800),  # is always cut off
+        Atari("breakout", frame_skip=16, height=42, width=42),
+    ],
+    ids=["pong", "pong cut off", "breakout"],
+)
+def test_a_delayed_score_is_paid_at_the_end_and_is_the_same_score(task):
+    delayed = dataclasses.replace(task, delayed=True)
+    num_envs, steps = 3, 500
+    now, later = (
+        play(t, random_actions(t, num_envs), num_envs, steps=steps) for t in (task, delayed)
+    )
+    score, ends = np.zeros(num_envs), 0
+    for before, after in zip(now, later, strict=True):
+        np.testing.assert_array_equal(after.observation, before.observation)
+        np.testing.assert_array_equal(after.step_type, before.step_type)
+        for name, event in before.events.items():  # points, and who has won
+            np.testing.assert_array_equal(after.events[name], event)
+        score += before.reward
+        np.testing.assert_array_equal(after.reward, np.where(before.last, score, 0))
+        assert not after.discount[after.last].any()  # nothing is left to be paid
+        np.testing.assert_array_equal(after.discount[~after.last], 1)
+        ends += np.count_nonzero(before.last)
+        score[before.last] = 0
+    assert ends > num_envs  # the account of an episode is not that of the one before
+    assert any(step.reward.any() for step in later)
+
+
+@pytest.mark.parametrize("name", ["skiing", "ale:Skiing"])
+def test_skiing_is_delayed_already(name):
+    with pytest.raises(ValueError, match=r"delayed is True .* pays for the gates at the end"):
+        make(name, delayed=True)
 
 
 def test_no_rom_is_loaded_to_count_the_actions_again(monkeypatch):

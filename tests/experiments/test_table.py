@@ -44,6 +44,14 @@ def test_one_line_per_arm_with_the_paper_beside_it():
     ]
 
 
+def test_what_everybody_has_to_know_stands_beside_the_arm_with_credit():
+    table = markdown_table(
+        [row("skiing", arm, NAN, 1) for arm in ("episodic", "none")], EXPERIMENTS
+    )
+    assert cells(table, 2)[:2] == ["skiing", "episodic (c sees the counter of gates)"]
+    assert cells(table, 3)[:2] == ["skiing", "none"]
+
+
 def test_a_bar_holds_in_its_range_and_never_for_nan():
     assert Bar("episodic", "x", at_least=1.0).holds(1.0)
     assert not Bar("episodic", "x", at_least=1.0).holds(0.99)

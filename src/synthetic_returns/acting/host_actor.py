@@ -1,6 +1,7 @@
 """Acting in environments that run on the host: the agent is compiled, the loop is Python's."""
 
 import contextlib
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -19,6 +20,7 @@ from synthetic_returns.utils.buckets import bucket
 __all__ = ["UNROLL", "HostActor", "play_episodes"]
 
 UNROLL = 32  # steps between two looks at whether all episodes are over
+BLOCK = 16 * UNROLL  # steps whose observations are kept together until all are known
 
 
 class HostActor:
@@ -86,14 +88,20 @@ class HostActor:
 def play_episodes(
     task: TaskSpec, network: Network, episodes: int, key: Key, *, greedy: bool = False
 ) -> Trajectory:
-    """One whole episode in each column; what lies behind its end means nothing."""
+    """One whole episode in each column; what lies behind its end means nothing.
+
+    Observations, which may be images, stay on the host, and there is one copy of them.
+    """
     player = HostActor(task, network, episodes, key)
     unrolls: list[Trajectory] = []
+    seen = _Observations()
     over = np.zeros(episodes, bool)
     with contextlib.closing(player):
         while not over.all():
-            unrolls.append(player.unroll(network, UNROLL, greedy=greedy))
-            over |= np.asarray(unrolls[-1].timestep.last).any(axis=0)
+            unroll = player.unroll(network, UNROLL, greedy=greedy)
+            seen.add(np.asarray(unroll.timestep.observation))
+            unrolls.append(eqx.tree_at(_observation, unroll, None))
+            over |= np.asarray(unroll.timestep.last).any(axis=0)
     *_, newest = unrolls
     # The last step of an unroll is the first of the next.
     steps = [jax.tree.map(lambda x: x[:-1], unroll.timestep) for unroll in unrolls]
@@ -105,13 +113,48 @@ def play_episodes(
         padding = jnp.repeat(parts[-1][-1:], missing, axis=0)
         return jnp.concatenate([*parts, padding])
 
+    timestep = jax.tree.map(joined, *steps)
+    observation = seen.take(len(timestep.reward))
     return Trajectory(
-        timestep=jax.tree.map(joined, *steps),
+        timestep=dataclasses.replace(timestep, observation=observation),
         action=joined(*(unroll.action for unroll in unrolls)),
         logits=joined(*(unroll.logits for unroll in unrolls)),
         value=joined(*(unroll.value for unroll in unrolls)),
         core=None,
     )
+
+
+class _Observations:
+    """What was seen in one unroll after another, in blocks that are given back one by one.
+
+    Blocks are so large that memory goes back to the system, which it does not for small arrays.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[np.ndarray] = []
+        self._steps = 0
+
+    def add(self, observation: np.ndarray) -> None:
+        """Takes in an unroll; the last state of the one before is its first."""
+        at = self._steps % BLOCK
+        if at == 0:
+            self._blocks.append(np.empty((BLOCK + 1, *observation.shape[1:]), observation.dtype))
+        self._blocks[-1][at : at + len(observation)] = observation
+        self._steps += len(observation) - 1
+
+    def take(self, length: int) -> np.ndarray:
+        """All of it, once, followed by nothing up to a length."""
+        first = self._blocks[0]
+        joined = np.zeros((length, *first.shape[1:]), first.dtype)
+        del first
+        for start in range(0, self._steps, BLOCK):
+            states = min(BLOCK, self._steps - start) + 1
+            joined[start : start + states] = self._blocks.pop(0)[:states]
+        return joined
+
+
+def _observation(trajectory: Trajectory) -> Any:
+    return trajectory.timestep.observation
 
 
 @eqx.filter_jit

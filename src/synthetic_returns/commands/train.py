@@ -15,6 +15,7 @@ from synthetic_returns.config import Config
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, find_task
 from synthetic_returns.presets import preset, presets_of
+from synthetic_returns.renamed import preset_as_called_now
 from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run, default_run_path
 from synthetic_returns.utils.checks import check_positive
@@ -33,7 +34,8 @@ tasks:    {_TASK_NAMES};
           Atari (needs the extra [atari]): {", ".join(ATARI_TASKS)}, and ale:Game for any game;
           gym:ID for any Gymnasium environment, such as gym:CartPole-v1
 presets:  fast (default; the credit method advance), paper (the settings of the paper),
-          episodic (our earlier credit method, tuned for some tasks)
+          episodic (our earlier credit method, tuned for some tasks), counter (the default of
+          skiing, instead of fast: credit sees the counter of gates)
 
   synthetic-returns train TASK --help     lists every setting with its value in the preset
 """
@@ -131,11 +133,13 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
             "name an existing run (train --resume RUN)."
         )
     else:
-        base = preset(task, name or "fast")
+        base = preset(task, name)
     base = choose(base, rest)
     check_parameters(base, rest)
     check_homes(base, rest)
-    presets = "|".join(presets_of(find_task(base.task_name)))
+    named = find_task(base.task_name)
+    notes = "".join(f" Preset {name}: {note}." for name, note in named.preset_notes.items())
+    presets = "|".join(presets_of(named))
     parsed: Arguments = tyro.cli(
         Arguments[type(base.task)],
         args=rest,
@@ -148,7 +152,7 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
             seeds=max(1, len(earlier)),
         ),
         prog=f"synthetic-returns train {base.task_name} [--preset {presets}]",
-        description=f"Trains an agent: {find_task(base.task_name).description}.",
+        description=f"Trains an agent: {named.description}.{notes}",
         config=(tyro.conf.AvoidSubcommands, tyro.conf.HelptextFromCommentsOff),
     )
     check_meanings(parsed.config, rest)
@@ -183,6 +187,7 @@ def _earlier_runs(rest: list[str]) -> list[Run]:
 
 def _earlier_config(run: Run, task: str | None, preset_name: str | None) -> Config:
     config = read_config(run, named=task)
+    preset_name = preset_name and preset_as_called_now(config.task_name, preset_name)
     for what, given, was in (
         ("task", task, config.task_name),
         ("preset", preset_name, config.preset),

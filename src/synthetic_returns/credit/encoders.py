@@ -1,6 +1,7 @@
 """The encoder of a credit method's model, chosen by what an observation looks like."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.nn.convolution import as_patches
 from synthetic_returns.nn.networks import ConvTorso, MlpTorso, make_torso
 from synthetic_returns.nn.settings import TorsoSettings
 from synthetic_returns.types import Key
@@ -17,12 +19,18 @@ __all__ = ["BoxEncoder", "DiscreteEncoder", "Encoder", "make_encoder"]
 
 PATCHED_SIDE = 20  # pixels; on smaller images an MLP is as good and faster
 PATCHES = {"channels": (32, 64), "kernel": 4, "stride": 4}
+AT_ONCE = 1 << 22  # numbers in the images that are encoded at once: 16 MB of floats
 
 Encoder = Callable[[Array], Array]
 
 
 class BoxEncoder(eqx.Module):
-    """Scales numbers to about 1 and passes them through a torso; channels come last there."""
+    """Scales numbers to about 1 and passes them through a torso; channels come last there.
+
+    Of many images a part is encoded at a time, and again for the gradient: what the layers make of
+    the frames of whole episodes would take twelve times the memory of the frames themselves. Parts
+    that fit into the caches are faster than all at once, even so.
+    """
 
     torso: MlpTorso | ConvTorso
     scale: Float[Array, "..."] | None
@@ -31,6 +39,24 @@ class BoxEncoder(eqx.Module):
 
     def __call__(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch size"]:
         """Encodes observations with any leading axes."""
+        batch = observation.shape[: observation.ndim - self.rank]
+        states, at_once = math.prod(batch), self._at_once(observation)
+        if at_once is None or states <= at_once:
+            return self._encode(observation)
+        each = observation.reshape(states, *observation.shape[len(batch) :])
+        # Not the method itself, which JAX would hash, and arrays have no hash.
+        encode = jax.checkpoint(lambda x: self._encode(x))
+        encoded = jax.lax.map(encode, each, batch_size=at_once)
+        return encoded.reshape(*batch, -1)
+
+    def _at_once(self, observation: Shaped[Array, "*shape"]) -> int | None:
+        """How many observations are encoded together; None for all."""
+        torso = self.torso
+        if not isinstance(torso, ConvTorso) or not all(as_patches(*w) for w in torso.windows):
+            return None  # nothing is gained, or a convolution would be slow in a loop
+        return max(1, AT_ONCE // math.prod(observation.shape[observation.ndim - self.rank :]))
+
+    def _encode(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch size"]:
         x = observation
         if self.scale is not None:
             scale = jax.lax.stop_gradient(self.scale)  # a property of the space, not a parameter

@@ -4,9 +4,11 @@ Observation: the newest frames in grey, ``[height, width, frames]`` of bytes, th
   is the larger of two consecutive frames of the emulator, shrunk by area, and cropped. Those
   before the first of a game are black.
 Actions: the game's minimal set.
-Reward: the change of the score over ``frame_skip`` frames, never clipped.
-Termination: the game's own end; ``max_frames`` cut an episode off. Up to ``noop_max`` frames
-  without an action precede each episode.
+Reward: the change of the score over ``frame_skip`` frames, never clipped. ``delayed`` pays the
+  whole score with the last step, and nothing before.
+Termination: the game's own end; ``max_frames`` cut an episode off. With ``delayed`` that is an end
+  like any other: the account is settled, and nothing is left to be paid after it. Up to
+  ``noop_max`` frames without an action precede each episode.
 """
 
 import dataclasses
@@ -25,6 +27,11 @@ from synthetic_returns.types import Key
 from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["Atari", "AtariEnvironments", "named", "rom_of"]
+
+# Games whose score cannot be delayed, and why.
+NOT_DELAYED = {
+    "skiing": "it pays for the gates at the end already, and what it pays before is only the time"
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +67,9 @@ class Atari(HostTask):
     """Frames without an action at the beginning of an episode, at most."""
     max_frames: int = 108_000
     """Frames after which an episode is cut off."""
+    delayed: bool = False
+    """Pay the whole score at the end of an episode, and nothing before. The score of an episode
+    stays the same."""
 
     def __post_init__(self) -> None:
         for name in ("height", "width", "frames", "frame_skip", "max_frames"):
@@ -74,6 +84,11 @@ class Atari(HostTask):
         if self.ground is not None and not 0 <= self.ground <= 255:
             raise ValueError(
                 f"ground is {self.ground}; greys are from 0 to 255, None for no ground."
+            )
+        if self.delayed and self.game in NOT_DELAYED:
+            raise ValueError(
+                f"delayed is True and the game is {self.game}: {NOT_DELAYED[self.game]}; leave "
+                "delayed out."
             )
         rom_of(self.game)
 
@@ -131,11 +146,13 @@ class AtariEnvironments(HostEnvironments):
             reward_clipping=False,  # the score is what is to be learned
         )
         self._over = np.zeros(num_envs, bool)
+        self._score = np.zeros(num_envs)  # not paid yet
 
     def reset(self) -> HostStep:
         """Starts a game in every environment."""
         frames, _ = self._envs.reset(seed=self._seed)
         self._over = np.zeros(len(frames), bool)
+        self._score = np.zeros(len(frames))
         self.restart(frames[:, -1], ~self._over)
         return HostStep.first(self._observation(frames), self.task.event_names)
 
@@ -146,13 +163,16 @@ class AtariEnvironments(HostEnvironments):
         self.restart(frames[:, -1], restarted)
         terminated, truncated = self.endings(reward, terminated, truncated)
         last = (terminated | truncated) & ~restarted
+        events = self.events(frames[:, -1], reward, last)
+        if self.task.delayed:
+            reward, terminated = self._settle(reward, restarted, last), last
         step = HostStep.later(
             self._observation(frames),
             reward,
             terminated=terminated,
             truncated=truncated,
             restarted=restarted,
-            events=self.events(frames[:, -1], reward, last),
+            events=events,
         )
         self._over = last
         return step
@@ -178,11 +198,16 @@ class AtariEnvironments(HostEnvironments):
 
         Args:
           frame: the newest frames, before they are cropped.
-          reward: of this step.
+          reward: what this step adds to the score, whenever it is paid.
           last: where a game ends here.
         """
         del frame, reward, last
         return {}
+
+    def _settle(self, reward: np.ndarray, restarted: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """What is paid if the score is delayed: all of it where a game ends, else nothing."""
+        self._score = np.where(restarted, 0, self._score + reward)
+        return np.where(last, self._score, 0)
 
     def _observation(self, frames: np.ndarray) -> np.ndarray:
         rows, columns = self.task._shown

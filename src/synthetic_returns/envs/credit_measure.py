@@ -11,7 +11,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-__all__ = ["CreditMeasure", "PeakOnEvent", "TellsApart", "peak_share", "separation"]
+__all__ = [
+    "CreditMeasure",
+    "MassNearEvent",
+    "PeakOnEvent",
+    "TellsApart",
+    "peak_share",
+    "separation",
+]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -97,6 +104,54 @@ class TellsApart(CreditMeasure):
         return separation(good, bad), (
             f"{len(good)} {self.good[1]}, {len(bad)} {self.bad[1]} in {credit.shape[1]} episodes, "
             f"half of them played at random; {signs}"
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MassNearEvent(CreditMeasure):
+    """The share of all positive credit that is near an event, and its size there.
+
+    Positive credit alone is asked where it is: the negative one of a state that every episode goes
+    through says what all have in common. The size is the sum of all credit near an event, because
+    it may be paid in several parts, some of which take others back. Near two events at once it
+    counts for both of them.
+
+    Attributes:
+      event: its name.
+      called: what several of them are called.
+      within: steps before and after it that are near.
+      worth: what one event is truly worth.
+    """
+
+    event: str
+    called: str
+    within: int
+    worth: float
+    unit: ClassVar = "share"
+
+    def measure(
+        self, credit: np.ndarray, events: Mapping[str, np.ndarray], last: np.ndarray
+    ) -> tuple[float, str]:
+        """The terminal state is left out: it earns nothing by definition."""
+        running = np.cumsum(last, axis=0) == 0
+        c = np.where(running, np.nan_to_num(credit), 0.0)
+        happened = (events[self.event] > 0) & running
+        near = np.zeros_like(happened)
+        sizes = []
+        for t, episode in np.argwhere(happened):
+            around = slice(max(0, t - self.within), t + self.within + 1)
+            near[around, episode] = True
+            sizes.append(c[around, episode].sum())
+        positive = np.maximum(c, 0)
+        total = positive.sum()
+        share = float(positive[near].sum() / total) if total > 0 else float("nan")
+        detail = f"{credit.shape[1]} episodes, {len(sizes)} {self.called}"
+        if not sizes:
+            return share, detail
+        low, high = np.percentile(sizes, (10, 90))
+        return share, (
+            f"{detail}; one earns {np.mean(sizes):.0f} where {self.worth:g} is true, 8 of 10 from "
+            f"{low:.0f} to {high:.0f}"
         )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import tyro
 
 from synthetic_returns.envs.atari import Atari, AtariEnvironments
+from synthetic_returns.envs.credit_measure import CreditMeasure, MassNearEvent
 from synthetic_returns.envs.host import HostEnvironments, draw_seed
 from synthetic_returns.envs.spec import EventMark
 from synthetic_returns.envs.task import UNKNOWN, Task
@@ -61,6 +62,18 @@ class Skiing(Atari):
     def event_names(self) -> tuple[str, ...]:
         """``success`` is the share of the gates passed, ``seconds`` the time of the race."""
         return ("success", "gate", "gates_missed", "seconds")
+
+    @property
+    def credit_measure(self) -> CreditMeasure | None:
+        """Credit should be earned at the gates, and be what a missed one costs."""
+        return MassNearEvent(
+            question="share of the positive credit within two steps of a gate that was passed",
+            required=0.8,
+            event="gate",
+            called="gates passed",
+            within=2,
+            worth=PENALTY,
+        )
 
     def environments(self, num_envs: int, key: Key) -> HostEnvironments:
         """Races side by side."""
@@ -134,11 +147,18 @@ TASKS = (
             "gates_missed": "gates missed, counted at the end",
             "seconds": "the time of the race, counted at the end",
         },
+        default_preset="counter",
+        preset_notes={"counter": "c sees the counter of gates"},
+        missing_presets={
+            "fast": "what was called so is 'counter', because there c sees the counter of gates; "
+            "the name is kept for a preset that sees the whole frame, until there is a result of "
+            "one"
+        },
         presets={
             # In units of a missed gate, so that losses and their weights are those of other tasks
             # (ours: the paper says nothing about the size of Skiing's rewards).
             "paper": {"reward.beta": 0.0, "reward.scale": 1 / 500},
-            "fast": {
+            "counter": {
                 "steps": 7_500_000,  # of 8 frames: 60 million frames
                 # In units of a missed gate; a step costs 0.027.
                 "reward.scale": 1 / 500,

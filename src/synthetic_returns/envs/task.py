@@ -27,6 +27,9 @@ class Task:
       presets: by the name of a preset, the settings in which it differs for this task, by their
         dotted names: ``{"fast": {"steps": 200_000, "agent.entropy_cost": 0.03}}``. By the name of
         an agent, what that agent changes in turn.
+      default_preset: the preset that is meant where none is named.
+      preset_notes: by the name of a preset, what everybody has to know who reads a result of it.
+      missing_presets: the presets of other tasks that this one does not have, and why.
       unscripted: why the environment has no ``optimal_action``; empty if it has one.
     """
 
@@ -38,6 +41,9 @@ class Task:
     events: Mapping[str, str] = dataclasses.field(default_factory=dict)
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    default_preset: str = "fast"
+    preset_notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    missing_presets: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unscripted: str = ""
 
     @property

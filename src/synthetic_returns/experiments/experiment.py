@@ -91,6 +91,7 @@ class Experiment:
       quick_steps: the budget of the quick version; None if it is left out there.
       traces: example episodes recorded in a run; by default enough to find some while the policy is
         still learning.
+      note: what everybody has to know who reads about its credit.
       runs: name of the folder of runs; experiments that share runs share it.
     """
 
@@ -106,6 +107,7 @@ class Experiment:
     bars: tuple[Bar, ...] = ()
     quick_steps: int | None = None
     traces: int = 20
+    note: str = ""
     runs: str = ""
 
     def quick(self) -> "Experiment | None":

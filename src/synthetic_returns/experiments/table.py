@@ -60,10 +60,11 @@ def arm_rows(
         seeds = [row for row in summary if (row["experiment"], row["arm"]) == (name, arm)]
         solved = [row for row in seeds if row["steps_to_solve"] == row["steps_to_solve"]]
         bars = experiments[name].bars if name in experiments else ()
+        note = experiments[name].note if name in experiments and arm != "none" else ""
         rows.append(
             (
                 name,
-                arm,
+                f"{arm} ({note})" if note else arm,
                 f"{len(solved)} of {len(seeds)}",
                 _median((row["steps_to_solve"] / 1e6 for row in solved), "{:.2f} M"),
                 _median((row["wall_s_to_solve"] for row in solved), "{:.0f}"),

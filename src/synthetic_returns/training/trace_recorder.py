@@ -64,7 +64,9 @@ class TraceRecorder:
 
     def _record_on_host(self, agent: Agent, explainer: Explainer | None, key: Key) -> _Recorded:
         """The same for environments that cannot be compiled: slow, so only what is needed."""
-        played = _best(Rollout.of(play_episodes(self._task, agent.network, EPISODES, key)))
+        rollout = Rollout.of(play_episodes(self._task, agent.network, EPISODES, key))
+        best = int(np.argmax(_returns(rollout.timestep)))
+        played = _columns(rollout, best, best + 1)  # without a copy of all others
         return None, {"agent": (played.timestep, _explain_compiled(explainer, played))}
 
 

@@ -198,7 +198,12 @@ class EpisodeBuffer:
         self.length[slot] = steps
 
     def _copy(self, source: int, target: int) -> None:
-        for array in (*self.arrays.values(), self.length, self.number):
+        """Moves an episode; where there are no states of it, no memory is touched."""
+        states = int(self.length[source]) + 1
+        for name, array in self.arrays.items():
+            kept = states if name == "observation" else array.shape[1]
+            array[target, :kept] = array[source, :kept]
+        for array in (self.length, self.number):
             array[target] = array[source]
 
 

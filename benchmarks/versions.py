@@ -21,7 +21,10 @@ from statistics import median
 ROOT = Path(__file__).parent.parent
 
 
-RENAMED = {"atari_steps_per_s/train_fast_no_sr": "atari_steps_per_s/train_fast_none"}
+RENAMED = {
+    "atari_steps_per_s/train_fast": "atari_steps_per_s/train_counter",
+    "atari_steps_per_s/train_fast_no_sr": "atari_steps_per_s/train_counter_none",
+}
 
 # Older versions cannot be told on the command line how long to measure.
 PROGRAM = """

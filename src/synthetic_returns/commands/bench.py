@@ -14,7 +14,7 @@ from synthetic_returns.utils.suggestions import unknown
 BENCHES = {
     "sa": "the state-associative pass against re-evaluating the memory at every step",
     "envs": "steps per second of every task, in JAX and through Gymnasium",
-    "agent": "environment steps per second of acting and learning, with and without SR",
+    "agent": "environment steps per second of acting and learning, with and without credit",
     "atari": "agent steps per second of Skiing: the emulator, acting, training",
     "growth": "how time and memory grow with episodes, memories, environments and more",
 }

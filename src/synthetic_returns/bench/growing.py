@@ -48,9 +48,9 @@ class Growing:
 
 
 @contextlib.contextmanager
-def _training(config: Config, updates: int) -> Iterator[Work]:
+def _training(config: Config, updates: int, slots: int = SLOTS) -> Iterator[Work]:
     """So many updates with the default credit method, which learns from the first episode on."""
-    config = config.changed({"credit.replay.slots": SLOTS, "credit.replay.warmup": 1})
+    config = config.changed({"credit.replay.slots": slots, "credit.replay.warmup": 1})
     with contextlib.closing(make_engine(config, [0])) as engine:
 
         def work() -> None:
@@ -71,14 +71,15 @@ def _episode(size: int) -> contextlib.AbstractContextManager[Work]:
     )
 
 
-def _catch(updates: int = RUNS, columns: int = 7, **changes: Any):
+def _catch(updates: int = RUNS, columns: int = 7, slots: int = SLOTS, **changes: Any):
     config = preset("catch-delayed", runs=RUNS, rows=ROWS, columns=columns)
     changes = {"engine.num_envs": ENVS, "engine.unroll_length": ROWS} | changes
-    return _training(config.changed(changes), updates)
+    return _training(config.changed(changes), updates, slots)
 
 
 def _envs(size: int) -> contextlib.AbstractContextManager[Work]:
-    return _catch(**{"engine.num_envs": size})
+    # With fewer slots, most of the episodes that end in one unroll would not be learned from.
+    return _catch(slots=1024, **{"engine.num_envs": size})
 
 
 def _observation(size: int) -> contextlib.AbstractContextManager[Work]:

@@ -13,7 +13,13 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = {"rllib": "rllib.py", "sb3": "sb3.py", "sample_factory": "sample_factory_appo.py"}
+SCRIPTS = {
+    "rllib": "rllib.py",
+    "sb3": "sb3.py",
+    "sample_factory": "sample_factory_appo.py",
+    "rejax": "rejax_ppo.py",
+    "purejaxrl": "purejaxrl.py",
+}
 SETTINGS = {  # what --sweep compares; the best of each is the default of its script
     "rllib": [
         "--workers=0 --learners=0 --threads=1",
@@ -30,6 +36,8 @@ SETTINGS = {  # what --sweep compares; the best of each is the default of its sc
         "--mode=async --workers=1 --splits=2",
         "--mode=async --workers=2 --splits=1",
     ],
+    "rejax": ["--unroll=20", "--unroll=64", "--unroll=128", "--updates=500"],
+    "purejaxrl": ["--unroll=20", "--unroll=64", "--unroll=128", "--updates=500"],
 }
 
 

@@ -3,14 +3,14 @@
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-  echo "usage: $0 VENV_DIR [rllib|sb3|sample_factory ...]" >&2
+  echo "usage: $0 VENV_DIR [rllib|sb3|sample_factory|rejax|purejaxrl ...]" >&2
   exit 2
 fi
 here=$(cd "$(dirname "$0")" && pwd)
 venvs=$1
 shift
 if [ $# -eq 0 ]; then
-  set -- rllib sb3 sample_factory
+  set -- rllib sb3 sample_factory rejax purejaxrl
 fi
 
 for peer in "$@"; do
@@ -21,7 +21,9 @@ for peer in "$@"; do
   fi
   "${PYTHON:-python3.11}" -m venv "$venvs/$peer"
   # torch on its own and first: a range resolved later could replace the CPU build.
-  "$venvs/$peer/bin/pip" install --quiet "$(grep '^torch==' "$requirements")"
+  if torch=$(grep '^torch==' "$requirements"); then
+    "$venvs/$peer/bin/pip" install --quiet "$torch"
+  fi
   "$venvs/$peer/bin/pip" install --quiet -r "$requirements"
   echo "$peer: $venvs/$peer"
 done

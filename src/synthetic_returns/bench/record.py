@@ -30,6 +30,6 @@ def print_records(records: Sequence[Record]) -> None:
 
     table = Table("measure", "value", "unit")
     for record in records:
-        digits = 1 if abs(record.value) < 1000 else 0
+        digits = 3 if abs(record.value) < 10 else 1 if abs(record.value) < 1000 else 0
         table.add_row(record.name, f"{record.value:,.{digits}f}", record.unit)
     Console().print(table)

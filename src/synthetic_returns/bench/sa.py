@@ -21,7 +21,7 @@ from synthetic_returns.credit.paper.association import associate
 from synthetic_returns.credit.paper.memory import EpisodicMemory, remember
 from synthetic_returns.credit.paper.sa_model import StateAssociativeModel
 
-__all__ = ["naive_loss", "run", "scaling"]
+__all__ = ["compiled_pass", "naive_loss", "run", "scaling"]
 
 BATCH, FEATURES = 32, 256
 SLICE = 2  # batch rows that the definition works on at once
@@ -32,9 +32,9 @@ def run() -> list[Record]:
     records = []
     for capacity, time_steps in ((2000, 80), (140, 20)):
         label = f"c{capacity}_t{time_steps}"
-        fast, slow = _fast(capacity, time_steps), _naive(capacity, time_steps)
+        fast, slow = compiled_pass(capacity, time_steps), _naive(capacity, time_steps)
         fast_s = _seconds(fast, repeats=5)
-        full_s = _seconds(_fast(capacity, time_steps, steps=capacity), repeats=5)
+        full_s = _seconds(compiled_pass(capacity, time_steps, steps=capacity), repeats=5)
         slow_s = _seconds(slow, repeats=1 if capacity > 1000 else 3) * (BATCH // SLICE)
         records += [
             Record(f"sa_speedup_{label}", slow_s / fast_s, "x"),
@@ -51,7 +51,7 @@ def scaling() -> list[Record]:
     records = []
     for capacity in (250, 500, 1000, 2000, 4000):
         time_steps = capacity // 25
-        seconds = _seconds(_fast(capacity, time_steps), repeats=3)
+        seconds = _seconds(compiled_pass(capacity, time_steps), repeats=3)
         records.append(Record(f"sa_ms_per_{capacity + time_steps}_states", 1e3 * seconds, "ms"))
     return records
 
@@ -99,7 +99,17 @@ def _compiled(loss: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any
     return function.lower(*arguments).compile(), arguments
 
 
-def _fast(capacity: int, time_steps: int, steps: int | None = None) -> tuple[Any, tuple[Any, ...]]:
+def compiled_pass(
+    capacity: int, time_steps: int, steps: int | None = None
+) -> tuple[Any, tuple[Any, ...]]:
+    """Loss and gradient of one unroll as a compiled function, and its arguments.
+
+    Args:
+      capacity: states in the memory of each row of the batch.
+      time_steps: length of the unroll.
+      steps: how many of the states are there already; by default half of them.
+    """
+
     def loss(model: StateAssociativeModel, *rest: Any) -> Float[Array, ""]:
         return associate(model, *rest).loss
 

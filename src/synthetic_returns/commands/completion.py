@@ -86,7 +86,7 @@ def _words() -> dict[str, list[str]]:
         "reproduce": [*words["reproduce"], ALL, *STUDIES],
         "tasks": ["show", *tasks],
         "credit": list(method_names()),
-        "bench": ["sa", "envs", "agent", "atari"],
+        "bench": ["sa", "envs", "agent", "atari", "growth"],
         "sweep": ["show", *tasks, *words["sweep"]],
         "completion": list(SHELLS),
     }

@@ -34,7 +34,7 @@ def test_the_catch_of_jax_is_that_of_numpy(monkeypatch):
     game = catch.CatchBatch(1)
     observation, state = reset(jax.random.key(0))
     actions = np.random.default_rng(0).integers(catch.NUM_ACTIONS, size=catch.EPISODE_STEPS)
-    columns = set()
+    columns, done = set(), False
     for time, action in enumerate(actions):
         game._column[0] = int(state.column)  # the balls that JAX drew
         np.testing.assert_array_equal(observation, game._observe()[0])

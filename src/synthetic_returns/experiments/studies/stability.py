@@ -3,11 +3,11 @@
 import dataclasses
 from pathlib import Path
 
-from synthetic_returns.experiments.experiment import Bar
+from synthetic_returns.experiments.experiment import EPISODIC, Bar
 from synthetic_returns.experiments.figures.curves import draw_curves
 from synthetic_returns.experiments.figures.style import new_figure, save
-from synthetic_returns.experiments.method_arms import ADVANCE
-from synthetic_returns.experiments.studies.untuned import CATCH_20, KEY_TO_DOOR
+from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
+from synthetic_returns.experiments.studies.key_to_door import KEY_TO_DOOR
 from synthetic_returns.experiments.study import Results, Study
 
 __all__ = ["EXPERIMENTS", "STUDY"]
@@ -18,13 +18,13 @@ KEPT = 0.95
 EXPERIMENTS = tuple(
     dataclasses.replace(
         experiment,
-        name=experiment.name.replace("untuned", "stability"),
+        name=f"stability-{experiment.name}",
         steps=experiment.steps + LONGER,
-        arms=(ADVANCE,),
-        bars=(Bar("advance", "lowest_after_solving", at_least=KEPT),),
+        arms=(EPISODIC,),
+        bars=(Bar("episodic", "lowest_after_solving", at_least=KEPT),),
         quick_steps=None,
     )
-    for experiment in (CATCH_20, KEY_TO_DOOR)
+    for experiment in (CATCH_DELAYED_20, KEY_TO_DOOR)
 )
 
 

@@ -15,6 +15,6 @@ COMMANDS = {
     "demo": "train delayed Catch with and without synthetic returns",
     "tasks": "list the tasks, or draw an episode of one",
     "credit": "list the credit methods, or explain one and its settings",
-    "bench": "measure speed: the core, the environments, the agent, and how costs grow",
+    "bench": "measure speed: the core, the tasks, the agent; how costs grow",
     "completion": "print the completion script of a shell",
 }

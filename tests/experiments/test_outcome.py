@@ -5,7 +5,8 @@ import pytest
 
 from synthetic_returns.credit.explanation import Explanation, Term
 from synthetic_returns.experiments.experiment import EPISODIC, NONE, Experiment
-from synthetic_returns.experiments.outcome import Outcome, read_outcomes, spike_ratio
+from synthetic_returns.experiments.outcome import Outcome, read_outcomes, read_recorded, spike_ratio
+from synthetic_returns.experiments.records import write_curve
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.chain import CHAIN
 from synthetic_returns.training.traces import Trace
@@ -84,6 +85,20 @@ def test_few_example_episodes_are_all_shown(tmp_path, recorded):
     fake_run(experiment, EPISODIC, 0, tmp_path)
     outcome = Outcome.read(experiment, EPISODIC, 0, tmp_path)
     assert len(outcome.example_traces()) == recorded
+
+
+def test_what_was_recorded_of_a_run_has_its_curves(tmp_path):
+    fake_run(CHAIN, EPISODIC, 0, tmp_path)
+    outcome = Outcome.read(CHAIN, EPISODIC, 0, tmp_path)
+    write_curve(outcome, tmp_path / "record")
+    recorded = read_recorded(CHAIN, tmp_path / "record")
+    assert [*recorded] == ["episodic"]
+    (again,) = recorded["episodic"]
+    np.testing.assert_allclose(again.curve("success"), outcome.curve("success"), rtol=1e-4)
+    np.testing.assert_allclose(again.steps, outcome.steps, rtol=1e-4)
+    assert again.solving is not None
+    assert outcome.solving is not None
+    assert again.solving.row == outcome.solving.row
 
 
 def test_only_finished_runs_are_read(tmp_path):

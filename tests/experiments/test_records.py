@@ -11,16 +11,21 @@ from tests.experiments.fake_runs import fake_run
 from tests.viewer.made_up import one_of_each_kind
 
 
-def test_the_summary_renews_only_the_experiments_that_were_run(tmp_path):
+def test_the_summary_renews_only_the_arms_that_were_run(tmp_path):
     path = tmp_path / "summary.csv"
-    update_summary(path, [{"experiment": "old", "seed": 0}, {"experiment": "new", "seed": 0}])
-    rows = update_summary(
-        path, [{"experiment": "new", "seed": 1}, {"experiment": "new", "seed": 2}]
-    )
-    assert [(row["experiment"], row["seed"]) for row in rows] == [
-        ("old", 0),
-        ("new", 1),
-        ("new", 2),
+
+    def rows_of(*arms):
+        return [dict(zip(("experiment", "arm", "seed"), arm, strict=True)) for arm in arms]
+
+    update_summary(path, rows_of(("a", "with", 0), ("a", "with", 1), ("a", "none", 0)))
+    update_summary(path, rows_of(("b", "with", 0)))
+    rows = update_summary(path, rows_of(("a", "with", 2), ("a", "with", 3), ("c", "with", 0)))
+    assert [(row["experiment"], row["arm"], row["seed"]) for row in rows] == [
+        ("a", "with", 2),
+        ("a", "with", 3),
+        ("a", "none", 0),
+        ("b", "with", 0),
+        ("c", "with", 0),
     ]
 
 

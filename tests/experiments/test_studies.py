@@ -1,21 +1,23 @@
 """Every study: its flags are understood, its figures drawn, its runs shared where they can be."""
 
 import dataclasses
+import shutil
 
 import matplotlib.image
+import numpy as np
 import pytest
 
 from synthetic_returns.commands import train as train_command
 from synthetic_returns.credit.advance.parts import PARTS
 from synthetic_returns.experiments.catalog import EXPERIMENTS, FIGURES, STUDIES, find_studies
-from synthetic_returns.experiments.experiment import unique_jobs
+from synthetic_returns.experiments.experiment import Arm, unique_jobs
 from synthetic_returns.experiments.run import write_results
 from synthetic_returns.experiments.studies import parts
 from synthetic_returns.experiments.studies.ablation import REMOVED
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.demo import STUDY as DEMO
 from synthetic_returns.experiments.studies.demo import demo_folder
-from synthetic_returns.experiments.study import chosen
+from synthetic_returns.experiments.study import chosen, with_arms
 from synthetic_returns.utils.tables import read_csv
 from tests.experiments.fake_runs import fake_experiment
 
@@ -111,6 +113,30 @@ def test_experiments_of_a_study_can_be_run_one_by_one():
         chosen(whole, ["two-keys"])
 
 
+def test_single_arms_of_a_study_can_be_run():
+    (ladder,) = with_arms([STUDIES["ladder"]], ["advance"])
+    assert {arm.name for e in ladder.experiments for arm in e.arms} == {"advance"}
+    assert {*ladder.also} == {*STUDIES["ladder"].experiments}
+    with pytest.raises(ValueError, match="no arm 'advanced'; did you mean"):
+        with_arms([STUDIES["ladder"]], ["advanced"])
+    with pytest.raises(ValueError, match="'chain' need the runs of all arms"):
+        with_arms([STUDIES["chain"]], ["none"])
+
+
+def test_arms_that_are_not_run_again_keep_their_record(tmp_path):
+    ladder = STUDIES["ladder"].with_seeds(1)
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    for experiment in ladder.experiments:
+        fake_experiment(experiment, runs)
+    write_results([ladder], runs=runs, out=out)
+    before = (out / "table.md").read_text()
+    for experiment in ladder.experiments:
+        for arm in ("none", "oracle"):
+            shutil.rmtree(experiment.run_path(runs, Arm(arm, "", ""), 0))
+    write_results(with_arms([ladder], ["advance"]), runs=runs, out=out)
+    assert (out / "table.md").read_text() == before
+
+
 @pytest.mark.parametrize("study", [*STUDIES.values(), DEMO], ids=lambda study: study.name)
 def test_every_study_draws_its_figures_and_records_every_seed(tmp_path, study):
     study = study.with_seeds(2)
@@ -141,6 +167,20 @@ def test_the_quick_version_is_smaller_and_still_draws_the_main_figure(tmp_path, 
         fake_experiment(experiment, tmp_path / "runs")
     figures = write_results([quick], runs=tmp_path / "runs", out=tmp_path)
     assert [path.name for path in figures] == FILES[study.name][:1]
+
+
+def test_experiments_that_are_not_run_again_are_drawn_from_their_record(tmp_path):
+    ladder = STUDIES["ladder"].with_seeds(1)
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    for experiment in ladder.experiments:
+        fake_experiment(experiment, runs)
+    whole = matplotlib.image.imread(write_results([ladder], runs=runs, out=out)[0])
+    first = ladder.experiments[0].name
+    for experiment in ladder.experiments[1:]:
+        shutil.rmtree(runs / experiment.name)  # as on another machine
+    again = matplotlib.image.imread(write_results(chosen([ladder], [first]), runs=runs, out=out)[0])
+    assert again.shape == whole.shape
+    assert np.mean(np.abs(again - whole)) < 1e-3  # five digits of each number are recorded
 
 
 def test_the_ours_beside_the_papers_settings_are_drawn_if_they_were_run(tmp_path):

@@ -41,6 +41,7 @@ def encoder_of(observed):
         kinds=observed.kinds,
         channels_first=observed.channels_first,
         scale=observed.scale,
+        unbounded=observed.unbounded,
     )
     encoder, size = make_encoder(spec, METHOD.encoder, key=jax.random.key(0))
     assert size == 16
@@ -90,6 +91,16 @@ def test_numbers_are_scaled_to_one():
         assert scale == pytest.approx(1 / largest)
     mixed = spaces.Box(np.array([-4, -np.inf, 0]), np.array([2, np.inf, 0]), dtype=np.float64)
     np.testing.assert_allclose(observation_format(mixed, BATCH, None).scale, [0.25, 1, 1])
+
+
+def test_numbers_without_bounds_are_standardised():
+    unbounded = {name for name in SPACES if observation_format(SPACES[name], BATCH, None).unbounded}
+    assert unbounded == {"vector"}
+    half = spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, np.inf]), dtype=np.float64)
+    assert observation_format(half, BATCH, None).unbounded
+    for name, kind in {"grey": np.float32, "pixels": np.uint8}.items():
+        made = observation_format(SPACES[name], BATCH, lambda x, kind=kind: x.astype(kind))
+        assert made.unbounded == (kind == np.float32)
 
 
 def test_the_scale_is_not_learned():

@@ -27,6 +27,9 @@ class Arguments:
     only: tuple[str, ...] = ()
     """Experiments of the study to run, by name; all by default. Their figure also shows the others
     that have been run."""
+    arms: tuple[str, ...] = ()
+    """Arms to run, by name, such as advance; all by default. The others keep their record, and
+    figures show it. For studies that draw nothing but learning curves."""
     quick: bool = False
     """Two seeds, smaller budgets, the main figures only: minutes instead of hours."""
     out: Path | None = None
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     from synthetic_returns.experiments.earlier_runs import check_earlier_runs
     from synthetic_returns.experiments.experiment import unique_jobs
     from synthetic_returns.experiments.run import reproduce
-    from synthetic_returns.experiments.study import chosen
+    from synthetic_returns.experiments.study import chosen, with_arms
     from synthetic_returns.utils.checks import check_positive
 
     suffix = "-quick" if parsed.quick else ""
@@ -56,8 +59,10 @@ def main(arguments: Sequence[str]) -> None:
     if parsed.seeds is not None:
         check_positive("seeds", parsed.seeds)
     if parsed.study == ARENA:
-        if parsed.only:
-            raise ValueError(f"--only is not for {ARENA!r}; use: synthetic-returns compare TASK...")
+        if parsed.only or parsed.arms:
+            raise ValueError(
+                f"--only and --arms are not for {ARENA!r}; use: synthetic-returns compare TASK..."
+            )
         from synthetic_returns.commands.compare import compare
         from synthetic_returns.experiments.studies.arena import arena
 
@@ -67,6 +72,8 @@ def main(arguments: Sequence[str]) -> None:
     studies = find_studies(parsed.study)
     if parsed.only:
         studies = chosen(studies, parsed.only)
+    if parsed.arms:
+        studies = with_arms(studies, parsed.arms)
     if parsed.quick:
         studies = [study.quick() for study in studies]
         if not any(study.experiments for study in studies):

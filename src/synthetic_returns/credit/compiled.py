@@ -12,6 +12,7 @@ from jaxtyping import Array
 from synthetic_returns.credit.data.episode import EpisodeBatch, Segment
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.credit.method import Assigner, CreditMethod
+from synthetic_returns.credit.standardiser import with_statistics_of
 from synthetic_returns.credit.view import differences
 
 __all__ = ["Functions", "compiled"]
@@ -72,7 +73,9 @@ def compiled(
 
     def examine(arrays: list[Array], batch: dict[str, Any]) -> list[Array]:
         assert isinstance(method, CreditMethod)
-        return arrays_of(method.examine(state_of(arrays), EpisodeBatch(**seen(batch))))
+        episodes = EpisodeBatch(**seen(batch))
+        state = with_statistics_of(episodes, state_of(arrays))
+        return arrays_of(method.examine(state, episodes))
 
     def assign(arrays: list[Array], carry: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
         segment = Segment(**seen(fields))

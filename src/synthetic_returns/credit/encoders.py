@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.credit.standardiser import Standardiser
 from synthetic_returns.nn.convolution import as_patches
 from synthetic_returns.nn.networks import ConvTorso, MlpTorso, make_torso
 from synthetic_returns.nn.settings import TorsoSettings
@@ -25,7 +26,7 @@ Encoder = Callable[[Array], Array]
 
 
 class BoxEncoder(eqx.Module):
-    """Scales numbers to about 1 and passes them through a torso; channels come last there.
+    """Brings numbers to about 1 and passes them through a torso; channels come last there.
 
     Of many images a part is encoded at a time, and again for the gradient: what the layers make of
     the frames of whole episodes would take twelve times the memory of the frames themselves. Parts
@@ -33,7 +34,7 @@ class BoxEncoder(eqx.Module):
     """
 
     torso: MlpTorso | ConvTorso
-    scale: Float[Array, "..."] | None
+    scale: Float[Array, "..."] | Standardiser | None
     rank: int = eqx.field(static=True)
     channel_axis: int | None = eqx.field(static=True)
 
@@ -58,7 +59,9 @@ class BoxEncoder(eqx.Module):
 
     def _encode(self, observation: Shaped[Array, "*shape"]) -> Float[Array, "*batch size"]:
         x = observation
-        if self.scale is not None:
+        if isinstance(self.scale, Standardiser):
+            x = self.scale(x)
+        elif self.scale is not None:
             scale = jax.lax.stop_gradient(self.scale)  # a property of the space, not a parameter
             x = x.astype(jnp.float32) * jnp.broadcast_to(scale, x.shape)
         if self.channel_axis is not None:
@@ -109,6 +112,8 @@ def make_encoder(spec: EpisodeSpec, settings: TorsoSettings, *, key: Key) -> tup
     if isinstance(torso, MlpTorso):
         channel_axis = None
     scale = None if spec.scale is None else jnp.asarray(spec.scale)
+    if spec.unbounded:
+        scale = Standardiser.init(spec.observation_shape)
     rank = len(spec.observation_shape)
     return BoxEncoder(torso, scale, rank, channel_axis), settings.sizes[-1]
 

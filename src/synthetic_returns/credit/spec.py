@@ -33,6 +33,8 @@ class EpisodeSpec:
       kinds: for observations that are one of a few numbers, how many there are; else 0.
       channels_first: whether the channels of an image come before its sides.
       scale: what brings observations to about 1, if the task says; bytes are always scaled.
+      unbounded: whether nobody knows how large observations are, so that encoders standardise them
+        by the episodes seen so far.
       encoder: the user's own, from observations to features; None for one that suits.
     """
 
@@ -49,6 +51,7 @@ class EpisodeSpec:
     kinds: int = 0
     channels_first: bool = False
     scale: np.ndarray | None = None
+    unbounded: bool = False
     encoder: Callable[[Array], Array] | None = None
 
     @property
@@ -123,4 +126,5 @@ class EpisodeSpec:
             num_actions=task.num_actions,
             has_policy=True,
             has_contributions=task.has_contributions,
+            unbounded=task.unbounded,
         )

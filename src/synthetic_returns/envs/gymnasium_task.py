@@ -20,6 +20,7 @@ from synthetic_returns.envs.host import HostEnvironments, HostStep, HostTask, dr
 from synthetic_returns.envs.task import Task
 from synthetic_returns.types import Key
 from synthetic_returns.utils.checks import check_positive
+from synthetic_returns.utils.spaces import is_bounded
 
 __all__ = ["GymnasiumEnvironments", "GymnasiumTask", "named"]
 
@@ -65,6 +66,12 @@ class GymnasiumTask(HostTask):
         """Bytes for images, float32 for all else."""
         is_bytes = self._spaces[0].dtype == np.uint8
         return np.dtype(np.uint8 if is_bytes else np.float32)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether the environment names no bounds."""
+        space = self._spaces[0]
+        return space.dtype != np.uint8 and not is_bounded(space).all()
 
     @property
     def num_actions(self) -> int:

@@ -69,6 +69,11 @@ class TaskSpec(abc.ABC):
         return np.dtype(np.float32)
 
     @property
+    def unbounded(self) -> bool:
+        """Whether nobody knows how large the numbers of an observation are."""
+        return False
+
+    @property
     @abc.abstractmethod
     def num_actions(self) -> int:
         """Actions are the integers below this."""

@@ -13,8 +13,9 @@ from synthetic_returns.experiments.experiment import Arm, Experiment
 from synthetic_returns.experiments.solving import Solving, find_solving, smooth
 from synthetic_returns.training.runs import Run
 from synthetic_returns.training.traces import Player, Trace, read_traces
+from synthetic_returns.utils.tables import read_csv
 
-__all__ = ["Outcome", "Outcomes", "read_outcomes", "spike_ratio"]
+__all__ = ["Outcome", "Outcomes", "read_outcomes", "read_recorded", "spike_ratio"]
 
 LEARNING = 0.5  # the success at which the example episode in the middle of learning is taken
 
@@ -115,6 +116,24 @@ def read_outcomes(experiment: Experiment, root: Path) -> Outcomes:
         for seed in range(experiment.seeds):
             if (experiment.run_path(root, arm, seed) / "summary.json").exists():
                 outcome = Outcome.read(experiment, arm, seed, root)
+                outcomes.setdefault(arm.name, []).append(outcome)
+    return outcomes
+
+
+def read_recorded(experiment: Experiment, folder: Path) -> Outcomes:
+    """The curves of an experiment as they were recorded; of its runs, nothing else is known.
+
+    Args:
+      experiment: what was run.
+      folder: where ``write_curve`` wrote them.
+    """
+    outcomes: Outcomes = {}
+    for arm in experiment.arms:
+        for seed in range(experiment.seeds):
+            path = folder / f"{arm.name}-seed{seed}.csv"
+            if rows := read_csv(path):
+                metrics = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+                outcome = Outcome(experiment, arm, seed, path, {}, metrics, {})
                 outcomes.setdefault(arm.name, []).append(outcome)
     return outcomes
 

@@ -60,9 +60,18 @@ def _columns(trace: Trace) -> dict[str, np.ndarray]:
 
 
 def update_summary(path: Path, rows: Sequence[Row]) -> list[Row]:
-    """Puts the rows of some experiments into the summary of all; gives the whole of it."""
-    renewed = {row["experiment"] for row in rows}
-    kept = [row for row in read_csv(path) if row["experiment"] not in renewed]
-    merged = kept + list(rows)
+    """Puts the rows of some arms into the summary of all; gives the whole of it."""
+    renewed: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        renewed.setdefault((row["experiment"], row["arm"]), []).append(row)
+    merged, placed = [], set()
+    for row in read_csv(path):
+        arm = row["experiment"], row["arm"]
+        if arm not in renewed:
+            merged.append(row)
+        elif arm not in placed:  # where the earlier ones stood
+            merged += renewed[arm]
+            placed.add(arm)
+    merged += [row for arm, new in renewed.items() if arm not in placed for row in new]
     write_csv(path, merged)
     return read_csv(path)

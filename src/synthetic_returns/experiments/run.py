@@ -8,9 +8,9 @@ import matplotlib
 from synthetic_returns.experiments.catalog import EXPERIMENTS
 from synthetic_returns.experiments.experiment import unique_jobs
 from synthetic_returns.experiments.figures.style import STYLE
-from synthetic_returns.experiments.outcome import Outcomes, read_outcomes
+from synthetic_returns.experiments.outcome import Outcomes, read_outcomes, read_recorded
 from synthetic_returns.experiments.records import update_summary, write_curve, write_traces
-from synthetic_returns.experiments.study import Study
+from synthetic_returns.experiments.study import Results, Study
 from synthetic_returns.experiments.table import markdown_table
 from synthetic_returns.training.jobs import run_jobs
 from synthetic_returns.utils.files import write_atomically
@@ -39,10 +39,13 @@ def write_results(studies: Sequence[Study], *, runs: Path, out: Path) -> list[Pa
     rows: list[Row] = []
     figures: list[Path] = []
     for study in studies:
-        read = {e.name: read_outcomes(e, runs) for e in (*study.experiments, *study.also)}
-        results = {name: outcomes for name, outcomes in read.items() if outcomes}
         for experiment in study.experiments:
-            rows += _write_experiment(results[experiment.name], out / experiment.name)
+            rows += _write_experiment(read_outcomes(experiment, runs), out / experiment.name)
+        results: Results = {}
+        for experiment in (*study.experiments, *study.also):
+            recorded = read_recorded(experiment, out / experiment.name) if study.curves_only else {}
+            if outcomes := recorded | read_outcomes(experiment, runs):
+                results[experiment.name] = outcomes
         with matplotlib.rc_context(STYLE):
             figures += study.draw(results, out)
     summary = update_summary(out / "summary.csv", rows)

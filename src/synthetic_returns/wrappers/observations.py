@@ -8,6 +8,8 @@ import numpy as np
 from gymnasium import Space, spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 
+from synthetic_returns.utils.spaces import is_bounded
+
 __all__ = ["ObservationFormat", "observation_format"]
 
 ObservationFunction = Callable[[Any], np.ndarray]
@@ -21,6 +23,7 @@ class ObservationFormat:
       shape: of one observation.
       dtype: small integers stay what they are, so that images take little memory.
       scale: what the encoder multiplies observations with, to bring them to about 1.
+      unbounded: whether it standardises them instead, because nobody knows how large they are.
       kinds: for a Discrete space, the number of its values; else 0.
       space: of a single environment.
       function: from a batch of observations to the array; None takes them as they are.
@@ -33,6 +36,7 @@ class ObservationFormat:
     kinds: int = 0
     start: int = 0
     function: ObservationFunction | None = None
+    unbounded: bool = False
 
     def __call__(self, observation: Any) -> np.ndarray:
         """A batch as an array of its own: environments may reuse theirs."""
@@ -77,12 +81,15 @@ def observation_format(
         )
     if isinstance(space, spaces.Box):
         dtype = _kept(space.dtype)
+        bounded = is_bounded(space)
         bound = np.maximum(np.abs(space.low), np.abs(space.high)).astype(np.float64)
-        useful = (bound > 0) & (bound < 1e6)  # no bound at all is infinity, or the largest number
-        scale = 1 / np.where(useful, bound, 1.0)
+        scale = 1 / np.where(bounded & (bound > 0), bound, 1.0)
         if np.all(scale == scale.flat[0]):
             scale = scale.flat[0]
-        return ObservationFormat(space.shape, dtype, np.asarray(scale, np.float32), space)
+        unbounded = dtype == np.float32 and not bounded.all()
+        return ObservationFormat(
+            space.shape, dtype, np.asarray(scale, np.float32), space, unbounded=unbounded
+        )
     raise ValueError(
         f"the observation space is {space}; Box and Discrete are supported: pass "
         "observation_fn=..., a function from a batch of observations to an array [num_envs, ...], "
@@ -101,7 +108,12 @@ def _format_of(space: Space, function: ObservationFunction, num_envs: int) -> Ob
     dtype = _kept(array.dtype)
     scale = 1 / 255 if dtype == np.uint8 and array.dtype != np.bool_ else 1.0  # bytes are pixels
     return ObservationFormat(
-        array.shape[1:], dtype, np.asarray(scale, np.float32), space, function=function
+        array.shape[1:],
+        dtype,
+        np.asarray(scale, np.float32),
+        space,
+        function=function,
+        unbounded=dtype == np.float32,
     )
 
 

@@ -129,6 +129,7 @@ class StreamCredit:
             kinds=observed.kinds,
             channels_first=observed.channels_first,
             scale=observed.scale,
+            unbounded=observed.unbounded,
             encoder=encoder,
         )
         self.driver: CreditDriver[None] = CreditDriver(

@@ -160,13 +160,15 @@ class EpisodeBuffer:
         held = np.flatnonzero(self.length)
         if same_age:
             held = held[np.argsort(self.number[held])]
-            width = min(PEERS * size, len(held))
             # Every state as often as any other: where a better policy plays longer episodes, most
-            # of what it sees is in the few newest. All of a window need not exist, else the oldest
-            # and the newest would be drawn too rarely.
+            # of what it sees is in the few newest.
             length = self.length[held]
-            start = rng.choice(len(held), p=length / length.sum()) - width // 2
-            held = held[np.clip(start, 0, len(held) - width) :][:width]
+            middle = int(rng.choice(len(held), p=length / length.sum()))
+            longest = padded_length(int(length[middle]), self.max_steps)
+            # All of a window need not exist, else the oldest and the newest would be drawn too
+            # rarely.
+            width = min(PEERS * (size if fewer is None else fewer(longest)), len(held))
+            held = held[np.clip(middle - width // 2, 0, len(held) - width) :][:width]
         slots = rng.choice(held, size)
         length = self.length[slots]
         longest = padded_length(int(length.max()), self.max_steps)

@@ -20,8 +20,8 @@ class Replay:
     updates_per_episode: float = 0.6
     """Updates for each finished episode."""
     batch_states: int | None = None
-    """States in one update, at most. Longer episodes come in smaller batches and earn more updates,
-    so that a new state costs the same in episodes of any length."""
+    """States in one update, at most: longer episodes come in smaller batches. Each holds many
+    states, and training on them more often would only fit their luck."""
     warmup: int = 1
     """Episodes to gather before the first update."""
     save: bool = True
@@ -51,7 +51,3 @@ class Replay:
         if self.batch_states is None:
             return self.batch_size
         return min(self.batch_size, max(FEWEST, self.batch_states // steps))
-
-    def updates_for(self, steps: int) -> float:
-        """Updates for a finished episode of ``steps`` steps."""
-        return self.updates_per_episode * self.batch_size / self.batch_of(steps)

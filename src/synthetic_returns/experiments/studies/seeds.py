@@ -55,4 +55,10 @@ def _draw_solved(ax: Axes, runs: list[Outcome]) -> None:
     steps_axis(ax)
 
 
-STUDY = Study("seeds", "twenty seeds of delayed Catch and of Key-to-Door", EXPERIMENTS, draw)
+STUDY = Study(
+    "seeds",
+    "twenty seeds of delayed Catch and of Key-to-Door",
+    EXPERIMENTS,
+    draw,
+    curves_only=True,
+)

@@ -119,6 +119,15 @@ LADDER = (
         "--task.keys",
         "3",
     ),
+    _untuned(
+        "chained-4",
+        "Four keys in a chain",
+        "key-to-door-chained",
+        3_000_000,
+        "key_1",
+        "--task.keys",
+        "4",
+    ),
     UMBRELLA_20,
     _untuned(
         "umbrella-100",
@@ -164,6 +173,12 @@ def _draw_curves(results: Results, experiments: tuple[Experiment, ...], path: Pa
 
 
 STUDIES = (
-    Study("untuned", "one setting on the paper's tasks, beside the oracle", MAIN, draw),
-    Study("ladder", "the same setting on harder tasks", LADDER, draw_ladder),
+    Study(
+        "untuned",
+        "one setting on the paper's tasks, beside the oracle",
+        MAIN,
+        draw,
+        curves_only=True,
+    ),
+    Study("ladder", "the same setting on harder tasks", LADDER, draw_ladder, curves_only=True),
 )

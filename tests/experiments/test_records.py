@@ -6,7 +6,7 @@ from synthetic_returns.experiments.outcome import Outcome
 from synthetic_returns.experiments.records import update_summary, write_curve, write_traces
 from synthetic_returns.experiments.studies.chain import CHAIN
 from synthetic_returns.training.traces import Trace
-from synthetic_returns.utils.tables import read_csv
+from synthetic_returns.utils.tables import Row, read_csv
 from tests.experiments.fake_runs import fake_run
 from tests.viewer.made_up import one_of_each_kind
 
@@ -14,7 +14,7 @@ from tests.viewer.made_up import one_of_each_kind
 def test_the_summary_renews_only_the_arms_that_were_run(tmp_path):
     path = tmp_path / "summary.csv"
 
-    def rows_of(*arms):
+    def rows_of(*arms: tuple[str, str, int]) -> list[Row]:
         return [dict(zip(("experiment", "arm", "seed"), arm, strict=True)) for arm in arms]
 
     update_summary(path, rows_of(("a", "with", 0), ("a", "with", 1), ("a", "none", 0)))

@@ -18,6 +18,12 @@ from tests.small import METHODS, SETTINGS
 ENVS = 3
 
 
+def test_what_has_no_bounds_is_known():
+    assert find_task("gym:CartPole-v1").make().unbounded
+    assert not find_task("gym:Acrobot-v1").make().unbounded
+    assert not find_task("catch").make().unbounded
+
+
 def test_cart_pole_step_by_step():
     """Against single environments that are reset by hand."""
     task = find_task("gym:CartPole-v1").make(max_episode_steps=12)

@@ -112,7 +112,7 @@ def test_steady_adam_is_adam_while_gradients_are_alike():
 
 def test_weights_decay_only_as_far_as_steps_are_made():
     """Where gradients have become small nothing is relearned, and nothing may be forgotten."""
-    optimizer = steady_adam(1e-3, weight_decay=1.0)
+    optimizer = steady_adam(1e-3, significance=100.0)
     layer = jax.tree.map(jnp.ones_like, eqx.nn.Linear(1, 1, key=jax.random.key(0)))
     update = jax.jit(optimizer.update)
 
@@ -129,6 +129,33 @@ def test_weights_decay_only_as_far_as_steps_are_made():
     assert float(large.weight[0, 0]) == pytest.approx(-2e-3, rel=0.05)
     assert float(large.bias[0]) == pytest.approx(-1e-3, rel=0.05)
     assert abs(float(small.weight[0, 0])) < 0.4 * abs(float(large.weight[0, 0]))
+
+
+def test_weights_stand_for_what_is_significant():
+    """Rare gradients hold no weight at first; but what keeps coming becomes significant."""
+    optimizer = steady_adam(1e-2, significance=4.0)
+    layer = jax.tree.map(jnp.zeros_like, eqx.nn.Linear(1, 1, key=jax.random.key(0)))
+    rng = np.random.default_rng(0)
+    gradients = {"rare": np.where(rng.random(40_000) < 0.02, -1.0, 0.0)}
+    gradients["luck"] = rng.permutation(np.where(rng.random(40_000) < 0.5, -0.1, 0.1))
+
+    @jax.jit
+    def weights(sizes: Any) -> Any:
+        def step(carry: Any, size: Any) -> Any:
+            layer, state = carry
+            grads = jax.tree.map(lambda x: jnp.full_like(x, size), layer)
+            # What a weight explains is no longer in its gradient.
+            grads = jax.tree.map(lambda g, w: g + jnp.abs(size) * w, grads, layer)
+            change, state = optimizer.update(grads, state, layer)
+            layer = eqx.apply_updates(layer, change)
+            return (layer, state), layer.weight[0, 0]
+
+        return jax.lax.scan(step, (layer, optimizer.init(layer)), sizes)[1]
+
+    rare, luck = (np.asarray(weights(jnp.float32(x))) for x in gradients.values())
+    assert rare[300:600].mean() < 0.5
+    assert rare[-4_000:].mean() > 0.8
+    assert np.abs(luck[-4_000:]).mean() < 0.2
 
 
 def clipped(sizes: Any) -> list[float]:

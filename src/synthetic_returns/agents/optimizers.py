@@ -38,7 +38,7 @@ class SteadyState(NamedTuple):
     largest: Any
 
 
-def steady_adam(learning_rate: float, *, weight_decay: float = 0.0) -> optax.GradientTransformation:
+def steady_adam(learning_rate: float, *, significance: float = 0.0) -> optax.GradientTransformation:
     """Adam, whose steps stay small where gradients have become small.
 
     Adam divides by the size of recent gradients. Once there is nothing left to learn, these are
@@ -51,8 +51,11 @@ def steady_adam(learning_rate: float, *, weight_decay: float = 0.0) -> optax.Gra
 
     Args:
       learning_rate: the learning rate.
-      weight_decay: weight decay as in AdamW, as a multiple of the learning rate. It shrinks
-        together with the steps; otherwise the model would forget where nothing is left to learn.
+      significance: how many standard errors the mean gradient of a weight must differ from 0 to
+        hold the weight at 1. It is a weight decay as in AdamW, which falls with the root of the
+        number of updates, as standard errors do: a constant one would never learn what shows in
+        few batches, however often it has come. It shrinks together with the steps; otherwise the
+        model would forget where nothing is left to learn.
     """
     inner = adam(learning_rate, b2=MEMORY)
 
@@ -64,10 +67,11 @@ def steady_adam(learning_rate: float, *, weight_decay: float = 0.0) -> optax.Gra
         gradient, unravel = ravel_pytree(updates)
         moved, adam_state = inner.update(gradient, state.adam)
         step = jnp.asarray(moved)
-        if weight_decay:
-            step -= learning_rate * weight_decay * ravel_pytree(_weights(params))[0]
         moments: Any = adam_state
         count, nu = moments[0].count.astype(jnp.float32), moments[0].nu
+        if significance:
+            decay = jnp.minimum(significance / jnp.sqrt(count), 1)
+            step -= learning_rate * decay * ravel_pytree(_weights(params))[0]
         square = nu / (1 - jnp.power(MEMORY, count))
         largest = jnp.where(count > UNSETTLED, jnp.maximum(state.largest, square), square)
         step *= jnp.sqrt(square / jnp.maximum(largest, 1e-30))

@@ -1,28 +1,39 @@
 """Evidence for the trust: predictions of new episodes compared with their outcomes."""
 
+import functools
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from synthetic_returns.utils.averages import tracked, tracking_rate
+from synthetic_returns.utils.averages import tracked
 
-__all__ = ["Evidence"]
+__all__ = ["STEEPEST", "Evidence"]
 
 TIMES = 2048  # steps of an episode that are told apart
 SETTLED = 50  # batches before the running means are reliable
 WINDOW = 128  # episodes in a running mean by time step; short, because the policy changes
+WANDER = 0.0025  # of the variance of a slope is new with each batch
+STEEPEST = 2.0  # slope; beyond that, claims and outcomes share a trend, and not a cause
+TINY = 1e-24
 
 
 class Evidence(eqx.Module):
     """Claims (credit paid at each step) compared with the outcomes after them.
 
+    The slopes of outcomes on claims are followed with a Kalman filter: each batch of new episodes,
+    before the model trains on them, is a noisy observation of slopes that wander around 0, give or
+    take 1. Where nearly everything is luck, tiny claims have slopes of plus or minus a hundred,
+    which then say nothing.
+
     Attributes:
       usual: by time step, the running means of the claims, then those of the outcomes.
       times: by time step, how many episodes lasted that long, at most ``WINDOW``.
-      products: for each claim, running means of claim * outcome and of claim squared, on new
-        episodes before the model trained on them.
-      doubt: for each claim, the variance of the first of these means.
+      slopes: for each claim, the expected outcome for each unit of it.
+      doubt: the variances of these.
+      claimed: for each claim, the running mean of its squares.
+      luck: for each claim, the running mean square of claim * what the slope leaves unexplained.
       at_stake: for each claim, the running mean square of the outcome.
       most_at_stake: the largest value of ``at_stake`` so far.
       examined: number of batches of new episodes so far.
@@ -30,8 +41,10 @@ class Evidence(eqx.Module):
 
     usual: Float[Array, "both steps"]
     times: Float[Array, "steps"]
-    products: Float[Array, "claims 2"]
+    slopes: Float[Array, "claims"]
     doubt: Float[Array, "claims"]
+    claimed: Float[Array, "claims"]
+    luck: Float[Array, "claims"]
     at_stake: Float[Array, "claims"]
     most_at_stake: Float[Array, "claims"]
     examined: Int[Array, ""]
@@ -39,26 +52,18 @@ class Evidence(eqx.Module):
     @classmethod
     def init(cls, claims: int) -> "Evidence":
         """None yet."""
+        nothing = jnp.zeros(claims)
         return cls(
             usual=jnp.zeros((2 * claims, TIMES)),
             times=jnp.zeros(TIMES),
-            products=jnp.zeros((claims, 2)),
-            doubt=jnp.zeros(claims),
-            at_stake=jnp.zeros(claims),
-            most_at_stake=jnp.zeros(claims),
+            slopes=nothing,
+            doubt=jnp.ones(claims),
+            claimed=nothing,
+            luck=nothing,
+            at_stake=nothing,
+            most_at_stake=nothing,
             examined=jnp.zeros((), jnp.int32),
         )
-
-    @property
-    def slopes(self) -> Float[Array, "claims"]:
-        """Slopes of the outcomes on the claims, 0 or more, shrunk by their uncertainty.
-
-        A slope s with variance v counts as s / (1 + v), its expected value if slopes are of the
-        order of 1. Otherwise, where nearly everything is luck, tiny claims would have slopes of
-        plus or minus a hundred.
-        """
-        product, square = self.products.T
-        return jnp.maximum(product * square / (square**2 + self.doubt + 1e-24), 0)
 
     def with_episodes(
         self,
@@ -66,6 +71,8 @@ class Evidence(eqx.Module):
         outcomes: Float[Array, "claims time batch"],
         mask: Bool[Array, "time batch"],
         counts: Bool[Array, ""],
+        *,
+        by_stakes: bool = True,
     ) -> "Evidence":
         """Compares the claims about new episodes with their outcomes.
 
@@ -74,6 +81,7 @@ class Evidence(eqx.Module):
           outcomes: what each claim should predict.
           mask: the steps that count.
           counts: whether the model has been trained at all.
+          by_stakes: episodes count by how much there was to predict.
         """
         both = jnp.where(mask[None], jnp.concatenate([claims, outcomes]), 0)
 
@@ -86,26 +94,37 @@ class Evidence(eqx.Module):
         now = usual[:, np.minimum(np.arange(len(mask)), TIMES - 1), None]
         claims, outcomes = jnp.split(jnp.where(mask[None], both - now, 0), 2)
 
-        steps = jnp.maximum(jnp.sum(mask, dtype=jnp.float32), 1)
-        product = jnp.sum(claims * outcomes, axis=1) / steps  # of each episode
-        square = jnp.sum(jnp.square(claims), axis=1) / steps
-        found = jnp.sum(jnp.stack([product, square], axis=1), axis=2)
         # Steps of an episode share their luck; episodes do not.
-        doubt = jnp.sum(jnp.square(product), axis=1)
-        at_stake = jnp.sum(jnp.square(outcomes), axis=(1, 2)) / steps
+        product = jnp.sum(claims * outcomes, axis=1)
+        square = jnp.sum(jnp.square(claims), axis=1)
+        unexplained = product - jnp.clip(self.slopes, 0, STEEPEST)[:, None] * square
+        track = functools.partial(tracked, count=self.examined)
+        claimed = track(self.claimed, jnp.sum(square, axis=1))
+        luck = track(self.luck, jnp.sum(jnp.square(unexplained), axis=1))
 
         # Episodes count by how much there was to predict: a policy without mistakes leaves nothing
         # to predict, which says nothing against the model.
-        usually = tracked(self.at_stake, at_stake, self.examined)
+        steps = jnp.maximum(jnp.sum(mask, dtype=jnp.float32), 1)
+        at_stake = jnp.sum(jnp.square(outcomes), axis=(1, 2)) / steps
+        usually = track(self.at_stake, at_stake)
         settled = self.examined >= SETTLED
         most = jnp.where(settled, jnp.maximum(self.most_at_stake, usually), usually)
-        news = jnp.where(counts, jnp.minimum(at_stake / jnp.maximum(most, 1e-12), 1), 0)
-        rate = news * tracking_rate(self.examined)
+        news = jnp.minimum(at_stake / jnp.maximum(most, TINY), 1) if by_stakes else jnp.ones(())
+
+        square = jnp.sum(square, axis=1)
+        slope = jnp.sum(product, axis=1) / jnp.maximum(square, TINY)
+        noise = luck / jnp.maximum(claimed, TINY) / jnp.maximum(square * news, TINY)
+        new = WANDER * news
+        expected, doubt = jnp.sqrt(1 - new) * self.slopes, (1 - new) * self.doubt + new
+        gain = doubt / (doubt + noise)
+        heard = counts & (square * news > TINY)
         return Evidence(
             usual=usual,
             times=times,
-            products=self.products + rate[:, None] * (found - self.products),
-            doubt=jnp.square(1 - rate) * self.doubt + jnp.square(rate) * doubt,
+            slopes=jnp.where(heard, expected + gain * (slope - expected), self.slopes),
+            doubt=jnp.where(heard, (1 - gain) * doubt, self.doubt),
+            claimed=jnp.where(counts, claimed, self.claimed),
+            luck=jnp.where(counts, luck, self.luck),
             at_stake=jnp.where(counts, usually, self.at_stake),
             most_at_stake=jnp.where(counts, most, self.most_at_stake),
             examined=self.examined + counts.astype(jnp.int32),

@@ -30,12 +30,15 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
     sums = jnp.cumsum(gains[:2], axis=1)
     to_come, left_to_come = (sum_to_come(x) - x for x in (reward, left))
+    # What c leaves, as far as it is trusted: else both would be paid for the same cause.
+    left_by_c = left_to_come - state.trust[0] * sums[0]
     # Before the first update neither the unit of reward nor the model means anything.
     evidence = state.evidence.with_episodes(
         jnp.concatenate([gains, sums]),
-        jnp.stack([left_to_come, left_to_come, to_come, left_to_come, left_to_come]),
+        jnp.stack([left_to_come, left_by_c, to_come, left_to_come, left_by_c]),
         goes_on,
         counts=state.updates > 0,
+        by_stakes="stakes" not in state.without,
     )
     state = eqx.tree_at(lambda s: s.evidence, state, evidence)
 

@@ -28,19 +28,23 @@ class Prediction(eqx.Module):
       c: what arriving in each state contributes to rewards that later states do not explain.
       u: what each action contributes beside that.
       b: the reward of each transition, as far as its source state and action tell.
+      usual_b: the part of b that the time alone tells.
       ending: the logit that each transition ends the episode, as far as these tell.
       after: the sum of the b after each transition if the episode goes on, as far as these tell.
       variance: of what is left to come after each source state, once c has been counted.
       forecast: in each state, the sum of the b that are still to come.
+      usual_forecast: the part of the forecast that the time alone tells.
     """
 
     c: Float[Array, "time batch"]
     u: Float[Array, "time batch"]
     b: Float[Array, "time batch"]
+    usual_b: Float[Array, "time batch_or_one"]
     ending: Float[Array, "time batch"]
     after: Float[Array, "time batch"]
     variance: Float[Array, "points batch"]
     forecast: Float[Array, "states_or_points batch"]
+    usual_forecast: Float[Array, "states_or_points batch_or_one"]
 
 
 class AdvanceModel(eqx.Module):
@@ -57,11 +61,13 @@ class AdvanceModel(eqx.Module):
       actions: actions to features.
       c: destination to the contribution of a state, c(s) of the paper.
       u: source and action to what c leaves: causes that no state shows.
-      b: source, action and time to the expected reward.
+      b: source, action and time to the expected reward, less the usual.
+      usual_b: time to the usual reward.
       ending: source, action and time to the logit that the episode ends with the step.
       after: source, action and time to the expected sum of later b, if the episode goes on.
       variance: state and time to the variance of what is left, before a softplus.
-      forecast: state and time to the expected sum of later b.
+      forecast: state and time to the expected sum of later b, less the usual.
+      usual_forecast: time to the usual sum of later b.
     """
 
     past: Encoder
@@ -71,10 +77,12 @@ class AdvanceModel(eqx.Module):
     c: Mlp
     u: Mlp
     b: Mlp
+    usual_b: Mlp
     ending: Mlp
     after: Mlp
     variance: Mlp
     forecast: Mlp
+    usual_forecast: Mlp
 
     def __init__(
         self, spec: EpisodeSpec, encoder: TorsoSettings, head_sizes: tuple[int, ...], *, key: Key
@@ -90,19 +98,22 @@ class AdvanceModel(eqx.Module):
         past_key, current_key, ahead_key, c_key, u_key, b_key, v_key, f_key = jax.random.split(
             key, 8
         )
-        e_key, a_key = jax.random.split(jax.random.fold_in(key, 8))
+        e_key, a_key, ub_key, uf_key = jax.random.split(jax.random.fold_in(key, 8), 4)
         self.past, size = make_encoder(spec, encoder, key=past_key)
         self.current, _ = make_encoder(spec, encoder, key=current_key)
         self.ahead, _ = make_encoder(spec, encoder, key=ahead_key)
         self.actions = ActionFeatures(spec)
-        timed = size + clock_size(LONGEST)
+        clock = clock_size(LONGEST)
+        timed = size + clock
         self.c = Mlp(size, head_sizes, key=c_key).silent()
         self.u = Mlp(size + self.actions.size, head_sizes, key=u_key).silent()
         self.b = Mlp(timed + self.actions.size, head_sizes, key=b_key).silent()
+        self.usual_b = Mlp(clock, head_sizes, key=ub_key).silent()
         self.ending = Mlp(timed + self.actions.size, head_sizes, key=e_key).silent()
         self.after = Mlp(timed + self.actions.size, head_sizes, key=a_key).silent()
         self.variance = Mlp(timed, head_sizes, key=v_key).silent()
         self.forecast = Mlp(timed, head_sizes, key=f_key).silent()
+        self.usual_forecast = Mlp(clock, head_sizes, key=uf_key).silent()
 
     def __call__(
         self,
@@ -128,12 +139,15 @@ class AdvanceModel(eqx.Module):
         if points is not None:
             there, ahead, then = unmoved[points], observation[points], clock[points]
         variance = self.variance(there, then[: len(there)])
+        usual_b, usual_forecast = self.usual_b(clock[:-1]), self.usual_forecast(then)
         return Prediction(
             c=self.c(past[1:]),
             u=self.u(past[:-1], did),
-            b=self.b(current, clock[:-1], did),
+            b=self.b(current, clock[:-1], did) + jax.lax.stop_gradient(usual_b),
+            usual_b=usual_b,
             ending=self.ending(unmoved, clock[:-1], did) + RARE,
             after=self.after(unmoved, clock[:-1], did),
             variance=jnp.maximum(jax.nn.softplus(variance + SOFTPLUS_ONE), LEAST_VARIANCE),
-            forecast=self.forecast(self.ahead(ahead), then),
+            forecast=self.forecast(self.ahead(ahead), then) + jax.lax.stop_gradient(usual_forecast),
+            usual_forecast=usual_forecast,
         )

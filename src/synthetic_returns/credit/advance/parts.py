@@ -9,8 +9,10 @@ Part = Literal[
     "u",
     "forecast",
     "ending",
+    "usual",
     "trust",
     "calibration",
+    "stakes",
     "averaging",
     "certainty",
     "decay",
@@ -18,10 +20,11 @@ Part = Literal[
     "share",
 ]
 """``u``: contributions of actions. ``forecast``: gains of what b is going to explain. ``ending``: c
-also gets credit for rewards that an early end prevents. ``trust``: is always 1. ``calibration``:
-trust above 1. ``averaging``: of the model that pays. ``certainty``: all points of an episode count
-alike for c. ``decay``: of the weights. ``clipping``: of unusual gradients. ``share``: of what
-usually comes at the end."""
+also gets credit for rewards that an early end prevents. ``usual``: b and the forecast learn only
+what tells episodes of one age apart. ``trust``: is always 1. ``calibration``: trust above 1.
+``stakes``: episodes count for the trust by how much there was to predict. ``averaging``: of the
+model that pays. ``certainty``: all points of an episode count alike for c. ``decay``: of the
+weights. ``clipping``: of unusual gradients. ``share``: of what usually comes at the end."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 

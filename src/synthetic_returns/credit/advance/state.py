@@ -6,16 +6,15 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from synthetic_returns.agents.optimizers import clip_unusual, steady_adam
-from synthetic_returns.credit.advance.evidence import Evidence
+from synthetic_returns.credit.advance.evidence import STEEPEST, Evidence
 from synthetic_returns.credit.advance.model import AdvanceModel, Prediction
 from synthetic_returns.credit.advance.parts import Part
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.averages import unit_of
 
-__all__ = ["MOST_TRUST", "AdvanceState", "optimizer_of"]
+__all__ = ["AdvanceState", "optimizer_of"]
 
-WEIGHT_DECAY = 1.0  # times the learning rate
-MOST_TRUST = 2.0  # beyond that, claims and outcomes share a trend, and not a cause
+SIGNIFICANT = 10.0  # standard errors of a gradient
 UNUSUAL = 3.0  # times the usual norm of a gradient: no more of it counts
 
 
@@ -97,9 +96,9 @@ class AdvanceState(eqx.Module):
         regression on few, noisy returns finds out what matters before it knows how much.
         """
         slopes = self.evidence.slopes
-        c, u, forecast = jnp.minimum(slopes[:3], 1)
-        most = 1.0 if "calibration" in self.without else MOST_TRUST
-        c_sum, u_sum = jnp.minimum(slopes[3:], most)
+        c, u, forecast = jnp.clip(slopes[:3], 0, 1)
+        most = 1.0 if "calibration" in self.without else STEEPEST
+        c_sum, u_sum = jnp.clip(slopes[3:], 0, most)
         trust = {
             "c": jnp.maximum(c, c_sum),
             "u": jnp.maximum(u, u_sum),
@@ -145,5 +144,5 @@ def optimizer_of(learning_rate: float, without: tuple[Part, ...]) -> optax.Gradi
     """
     return optax.chain(
         optax.identity() if "clipping" in without else clip_unusual(UNUSUAL),
-        steady_adam(learning_rate, weight_decay=0.0 if "decay" in without else WEIGHT_DECAY),
+        steady_adam(learning_rate, significance=0.0 if "decay" in without else SIGNIFICANT),
     )

@@ -59,8 +59,11 @@ def train(
     def loss(model: AdvanceModel):
         prediction = model(episodes.observation, episodes.action, times(episodes), points)
 
-        # The baseline b predicts the reward of a step from its state and action.
-        b_loss = _per_episode(jnp.square(r - prediction.b), valid)
+        # The baseline b predicts the reward of a step from its state and action. Like all that
+        # follows, it compares episodes with others of about the same age: a better policy is in
+        # other states and has better outcomes, which no state should get credit for.
+        compared = functools.partial(_compared, whole="usual" in state.without)
+        b_loss = _per_episode(compared(r - prediction.b, prediction.usual_b, valid), valid)
         b = jnp.where(valid, jax.lax.stop_gradient(prediction.b), 0)
 
         # b explains rewards of steps that are reached. An end prevents those of all later steps.
@@ -72,8 +75,7 @@ def train(
             residual += jax.lax.stop_gradient(prevented(prediction, ended))
 
         # The residual is due to the past: at every point of an episode, the sum of c over the
-        # states so far predicts the residuals to come. Episodes are compared with others of about
-        # the same age: a better policy has better outcomes, which no state should get credit for.
+        # states so far predicts the residuals to come.
         apart = functools.partial(_apart, valid=there)
         left_to_come = apart(sum_to_come(jnp.where(valid, residual, 0))[points])
         c_sum_tm1, c_mean = _sum_before(prediction.c, valid)
@@ -97,7 +99,8 @@ def train(
 
         # The forecast predicts the sum of b from a state on.
         b_to_come = sum_to_come(b)[points]
-        forecast_loss = masked_mean(jnp.square(b_to_come - prediction.forecast), there)
+        missed = compared(b_to_come - prediction.forecast, prediction.usual_forecast, there)
+        forecast_loss = masked_mean(missed, there)
         # For an end, what counts is the sum after steps like this one that did not end the episode:
         # a forecast for the next state would mix those who failed there with those who just came.
         after_error = jnp.square((sum_to_come(b) - b - prediction.after)[points])
@@ -169,6 +172,28 @@ def _apart(
     count = jnp.maximum(jnp.sum(valid, axis=1, keepdims=True, dtype=jnp.float32), 1)
     mean = jnp.sum(jnp.where(valid, x, 0), axis=1, keepdims=True) / count
     return jnp.where(valid, x - mean, 0)
+
+
+def _compared(
+    error: Float[Array, "time batch"],
+    usual: Float[Array, "time batch_or_one"],
+    valid: Bool[Array, "time batch"],
+    *,
+    whole: bool,
+) -> Float[Array, "time batch"]:
+    """The squared errors of what is learned from differences, and those of what is usual.
+
+    What the episodes of a batch have in common at a time is left to ``usual``, so that no state is
+    made to explain it: 40 balls that are caught would outweigh the last one by far.
+
+    Args:
+      error: of a prediction that has ``usual`` in it, but passes no gradient on to it.
+      usual: what the time alone tells.
+      valid: the entries that count.
+      whole: the prediction answers for its whole error.
+    """
+    own = jnp.square(error if whole else _apart(error, valid))
+    return own + jnp.square(jax.lax.stop_gradient(error + usual) - usual)
 
 
 def _points(steps: int, key: Key) -> Int[Array, "points"]:

@@ -120,8 +120,8 @@ def test_trust_is_the_slope_of_what_came_on_what_was_paid():
             for k in later:  # an end is worth what it prevents, as far as it was not expected
                 expected, ended = 1 / (1 + np.exp(-p.ending[k])), k == len(one) - 1
                 left += scale * (expected - ended) * p.after[k]
-            paid = 0.5 * sum(gains[0][k, i] for k in range(t + 1))  # what c has been paid
-            outcomes[0][t, i], outcomes[1][t, i] = left, left - paid
+            for k, other, trust in ((0, 1, 0.3), (1, 0, 0.5)):  # each gets what the other leaves
+                outcomes[k][t, i] = left - trust * sum(gains[other][j, i] for j in range(t + 1))
             outcomes[2][t, i] = sum(r[k] for k in range(t + 1, len(one)))
             for steps, sums in ((0, 3), (1, 4)):  # all that was paid so far
                 gains[sums][t, i] = sum(gains[steps][k, i] for k in range(t + 1))

@@ -30,12 +30,14 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
     sums = jnp.cumsum(gains[:2], axis=1)
     to_come, left_to_come = (sum_to_come(x) - x for x in (reward, left))
-    # What c leaves, as far as it is trusted: else both would be paid for the same cause.
-    left_by_c = left_to_come - state.trust[0] * sums[0]
+    # c and u earn what the other, as far as it is trusted, leaves: else both would be paid for one
+    # cause.
+    paid_c, paid_u, _ = state.trust
+    left_by_u, left_by_c = left_to_come - paid_u * sums[1], left_to_come - paid_c * sums[0]
     # Before the first update neither the unit of reward nor the model means anything.
     evidence = state.evidence.with_episodes(
         jnp.concatenate([gains, sums]),
-        jnp.stack([left_to_come, left_by_c, to_come, left_to_come, left_by_c]),
+        jnp.stack([left_by_u, left_by_c, to_come, left_by_u, left_by_c]),
         goes_on,
         counts=state.updates > 0,
         by_stakes="stakes" not in state.without,

@@ -27,6 +27,7 @@ FILES = {
     "key-to-door": ["key-to-door.png", "key-to-door-variants.png"],
     "untuned": ["untuned.png"],
     "ladder": ["ladder.png"],
+    "unharmed": ["unharmed.png"],
     "impala": ["impala.png"],
     "paper": ["paper.png"],
     "parts": ["parts.png"],

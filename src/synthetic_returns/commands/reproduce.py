@@ -13,11 +13,11 @@ class Arguments:
     """Runs the paper's experiments on all cores and draws its figures; continues stopped runs.
 
     Studies: chain, catch, key-to-door, or all for these three. Further studies of the default
-    method: untuned (one setting for all tasks), ladder (harder tasks), seeds (20 seeds), parts
-    (ablation) and stability (two million more steps, also of the method episodic). Others: ablation
-    (of episodic); impala (the paper's settings on the Chain) and paper (the same on delayed Catch
-    and Key-to-Door); arena (every credit method on nine tasks; many hours); skiing and pong (Atari,
-    needs the extra [atari]; hours).
+    method: untuned (one setting for all tasks), ladder (harder tasks), unharmed (Catch with rewards
+    at once), seeds (20 seeds), parts (ablation) and stability (two million more steps, also of the
+    method episodic). Others: ablation (of episodic); impala (the paper's settings on the Chain) and
+    paper (the same on delayed Catch and Key-to-Door); arena (every credit method on nine tasks;
+    many hours); skiing and pong (Atari, needs the extra [atari]; hours).
     """
 
     study: tyro.conf.Positional[str] = "all"

@@ -13,6 +13,7 @@ from synthetic_returns.experiments.studies import (
     seeds,
     skiing,
     stability,
+    unharmed,
     untuned,
 )
 from synthetic_returns.experiments.study import Study
@@ -34,6 +35,7 @@ STUDIES = {
         ablation.STUDY,
         seeds.STUDY,
         stability.STUDY,
+        unharmed.STUDY,
         skiing.STUDY,
         pong.STUDY,
     )

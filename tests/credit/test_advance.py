@@ -160,6 +160,7 @@ def test_a_cause_that_happens_once_is_trusted_in_full():
         jnp.asarray(gains, jnp.float32),
         jnp.asarray(outcomes, jnp.float32),
         jnp.ones((STEPS, episodes), bool),
+        jnp.zeros(5),
         jnp.asarray(True),
     )
     assert float(evidence.slopes[0]) < 0.6
@@ -177,7 +178,8 @@ def test_a_policy_without_mistakes_does_not_wear_the_trust_out():
         for _ in range(200):
             claims = rng.normal(size=(1, STEPS, 8)).astype(np.float32)
             outcomes = 0.1 * rng.normal(size=claims.shape).astype(np.float32) if quiet else claims
-            evidence = add(evidence, jnp.asarray(claims), jnp.asarray(outcomes), mask, true)
+            claims, outcomes = jnp.asarray(claims), jnp.asarray(outcomes)
+            evidence = add(evidence, claims, outcomes, mask, jnp.ones(1), true)
     assert float(evidence.slopes[0]) > 0.8
 
 
@@ -193,7 +195,7 @@ def test_small_claims_about_luck_are_not_trusted():
         claims = np.concatenate([0.01 * rng.normal(size=(20, *luck.shape[1:])), luck])
         outcomes = np.repeat(luck, 21, axis=0)
         claims, outcomes = (jnp.asarray(x, jnp.float32) for x in (claims, outcomes))
-        evidence = add(evidence, claims, outcomes, mask, true)
+        evidence = add(evidence, claims, outcomes, mask, jnp.ones(21), true)
         trusted.append(np.clip(np.asarray(evidence.slopes), 0, 1))
     assert np.mean(trusted, axis=0)[:20].mean() < 0.25
     assert trusted[-1][20] > 0.95
@@ -359,15 +361,13 @@ def test_without_a_part_something_else_is_learned(part):
 
 @pytest.mark.parametrize("part", EXAMINED)
 def test_without_a_part_something_else_is_trusted(part):
-    quiet, loud = (padded(random_episodes(seed, 4), STEPS, ["action"]) for seed in (0, 1))
-    quiet = dataclasses.replace(quiet, reward=0.1 * quiet.reward)
+    episodes = padded(random_episodes(0, 4), STEPS, ["action"])
 
     def trusted(state):
-        for episodes in (loud, quiet):
-            state = examine(state, episodes)
-        return np.asarray(state.evidence.slopes)
+        return np.asarray(examine(state, episodes).evidence.slopes)
 
     state = talkative(make_driver().state)
+    state = eqx.tree_at(lambda s: s.at_stake, state, jnp.full((2, 3), 1e3))
     left_out = trusted(dataclasses.replace(state, without=(part,)))
     assert np.abs(left_out - trusted(state)).max() > 1e-3
 
@@ -391,6 +391,33 @@ def test_what_pays_is_an_average_over_the_last_updates():
     told = after.scale * predict(after.steady, *_inputs(one)).b[0, 0]
     np.testing.assert_allclose(explained, told, rtol=1e-5)
     assert abs(float(told - after.scale * predict(after.model, *_inputs(one)).b[0, 0])) > 1e-5
+
+
+def test_what_is_usually_at_stake_is_measured_on_the_episodes_that_are_kept():
+    """In units of reward, whatever the unit of the model."""
+    driver = make_driver()
+    for _ in range(8):
+        driver.learn(random_episodes(0, 64))
+    c, u, returns = np.asarray(driver.state.at_stake[0])
+    rewards = np.array([one.reward for one in random_episodes(0, 64)])
+    to_come = np.cumsum(rewards[:, ::-1], axis=1)[:, ::-1]
+    assert returns == pytest.approx(to_come.var(axis=0).mean(), rel=0.3)
+    assert 0.2 * returns < u < 1.2 * c < 1.5 * returns
+
+
+def test_episodes_without_mistakes_do_not_change_what_is_usually_at_stake():
+    def usual(quiet):
+        state = make_driver().state
+        for number in range(400):
+            reward = np.random.default_rng(number).normal(size=(STEPS, 4))
+            calm = number % 2 and quiet
+            batch = padded(random_episodes(number, 4), STEPS, ["action"])
+            reward = jnp.zeros_like(batch.reward).at[:STEPS, :4].set(0 if calm else reward)
+            batch = dataclasses.replace(batch, reward=reward)
+            state, _ = step(state, batch, 0.0, jax.random.key(number))
+        return np.asarray(state.usual_stake)
+
+    np.testing.assert_allclose(usual(True), usual(False), rtol=0.25)
 
 
 @pytest.mark.parametrize("steps", [1, 3, 6, 139])

@@ -1,8 +1,9 @@
 """Evidence for the trust: predictions of new episodes compared with their outcomes."""
 
-import functools
+import dataclasses
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -12,7 +13,6 @@ from synthetic_returns.utils.averages import tracked
 __all__ = ["STEEPEST", "Evidence"]
 
 TIMES = 2048  # steps of an episode that are told apart
-SETTLED = 50  # batches before the running means are reliable
 WINDOW = 128  # episodes in a running mean by time step; short, because the policy changes
 WANDER = 0.0025  # of the variance of a slope is new with each batch
 STEEPEST = 2.0  # slope; beyond that, claims and outcomes share a trend, and not a cause
@@ -34,8 +34,6 @@ class Evidence(eqx.Module):
       doubt: the variances of these.
       claimed: for each claim, the running mean of its squares.
       luck: for each claim, the running mean square of claim * what the slope leaves unexplained.
-      at_stake: for each claim, the running mean square of the outcome.
-      most_at_stake: the largest value of ``at_stake`` so far.
       examined: number of batches of new episodes so far.
     """
 
@@ -45,8 +43,6 @@ class Evidence(eqx.Module):
     doubt: Float[Array, "claims"]
     claimed: Float[Array, "claims"]
     luck: Float[Array, "claims"]
-    at_stake: Float[Array, "claims"]
-    most_at_stake: Float[Array, "claims"]
     examined: Int[Array, ""]
 
     @classmethod
@@ -60,8 +56,6 @@ class Evidence(eqx.Module):
             doubt=jnp.ones(claims),
             claimed=nothing,
             luck=nothing,
-            at_stake=nothing,
-            most_at_stake=nothing,
             examined=jnp.zeros((), jnp.int32),
         )
 
@@ -70,9 +64,8 @@ class Evidence(eqx.Module):
         claims: Float[Array, "claims time batch"],
         outcomes: Float[Array, "claims time batch"],
         mask: Bool[Array, "time batch"],
+        usual_stake: Float[Array, "claims"],
         counts: Bool[Array, ""],
-        *,
-        by_stakes: bool = True,
     ) -> "Evidence":
         """Compares the claims about new episodes with their outcomes.
 
@@ -80,8 +73,8 @@ class Evidence(eqx.Module):
           claims: the credit that would have been paid.
           outcomes: what each claim should predict.
           mask: the steps that count.
+          usual_stake: the mean square of these outcomes in the episodes that are kept.
           counts: whether the model has been trained at all.
-          by_stakes: episodes count by how much there was to predict.
         """
         both = jnp.where(mask[None], jnp.concatenate([claims, outcomes]), 0)
 
@@ -94,40 +87,52 @@ class Evidence(eqx.Module):
         now = usual[:, np.minimum(np.arange(len(mask)), TIMES - 1), None]
         claims, outcomes = jnp.split(jnp.where(mask[None], both - now, 0), 2)
 
-        # Steps of an episode share their luck; episodes do not.
-        product = jnp.sum(claims * outcomes, axis=1)
-        square = jnp.sum(jnp.square(claims), axis=1)
-        unexplained = product - jnp.clip(self.slopes, 0, STEEPEST)[:, None] * square
-        track = functools.partial(tracked, count=self.examined)
-        claimed = track(self.claimed, jnp.sum(square, axis=1))
-        luck = track(self.luck, jnp.sum(jnp.square(unexplained), axis=1))
-
         # Episodes count by how much there was to predict: a policy without mistakes leaves nothing
         # to predict, which says nothing against the model.
         steps = jnp.maximum(jnp.sum(mask, dtype=jnp.float32), 1)
         at_stake = jnp.sum(jnp.square(outcomes), axis=(1, 2)) / steps
-        usually = track(self.at_stake, at_stake)
-        settled = self.examined >= SETTLED
-        most = jnp.where(settled, jnp.maximum(self.most_at_stake, usually), usually)
-        news = jnp.minimum(at_stake / jnp.maximum(most, TINY), 1) if by_stakes else jnp.ones(())
+        weight = jnp.minimum(at_stake / jnp.maximum(usual_stake, TINY), 1)
 
-        square = jnp.sum(square, axis=1)
-        slope = jnp.sum(product, axis=1) / jnp.maximum(square, TINY)
-        noise = luck / jnp.maximum(claimed, TINY) / jnp.maximum(square * news, TINY)
-        new = WANDER * news
+        # Steps of an episode share their luck; episodes do not.
+        products = jnp.sum(claims * outcomes, axis=1)
+        squares = jnp.sum(jnp.square(claims), axis=1)
+        seen = self._followed(products, squares, weight)
+        seen = dataclasses.replace(seen, usual=usual, times=times, examined=self.examined + 1)
+        # What is usual is known before the model is.
+        unseen = dataclasses.replace(self, usual=usual, times=times)
+        return jax.tree.map(lambda new, old: jnp.where(counts, new, old), seen, unseen)
+
+    def _followed(
+        self,
+        products: Float[Array, "claims batch"],
+        squares: Float[Array, "claims batch"],
+        weight: Float[Array, "claims"],
+    ) -> "Evidence":
+        """One step of the Kalman filter.
+
+        Args:
+          products: of claims and outcomes, a sum for each episode.
+          squares: of claims, likewise.
+          weight: how much the batch counts: its slope is less certain by that factor, and the true
+            slope has wandered less.
+        """
+        unexplained = products - jnp.clip(self.slopes, 0, STEEPEST)[:, None] * squares
+        square = jnp.sum(squares, axis=1)
+        claimed = tracked(self.claimed, square, self.examined)
+        luck = tracked(self.luck, jnp.sum(jnp.square(unexplained), axis=1), self.examined)
+
+        slope = jnp.sum(products, axis=1) / jnp.maximum(square, TINY)
+        noise = luck / jnp.maximum(claimed, TINY) / jnp.maximum(square * weight, TINY)
+        new = WANDER * weight
         expected, doubt = jnp.sqrt(1 - new) * self.slopes, (1 - new) * self.doubt + new
-        gain = doubt / (doubt + noise)
-        heard = counts & (square * news > TINY)
-        return Evidence(
-            usual=usual,
-            times=times,
+        gain = doubt / jnp.maximum(doubt + noise, TINY)
+        heard = square * weight > TINY
+        return dataclasses.replace(
+            self,
             slopes=jnp.where(heard, expected + gain * (slope - expected), self.slopes),
             doubt=jnp.where(heard, (1 - gain) * doubt, self.doubt),
-            claimed=jnp.where(counts, claimed, self.claimed),
-            luck=jnp.where(counts, luck, self.luck),
-            at_stake=jnp.where(counts, usually, self.at_stake),
-            most_at_stake=jnp.where(counts, most, self.most_at_stake),
-            examined=self.examined + counts.astype(jnp.int32),
+            claimed=claimed,
+            luck=luck,
         )
 
 

@@ -34,13 +34,17 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     # cause.
     paid_c, paid_u, _ = state.trust
     left_by_u, left_by_c = left_to_come - paid_u * sums[1], left_to_come - paid_c * sums[0]
+    c_stake, u_stake, forecast_stake = state.usual_stake
+    stakes = jnp.stack([c_stake, u_stake, forecast_stake, c_stake, u_stake])
+    if "stakes" in state.without:
+        stakes = jnp.zeros_like(stakes)  # every episode counts in full
     # Before the first update neither the unit of reward nor the model means anything.
     evidence = state.evidence.with_episodes(
         jnp.concatenate([gains, sums]),
         jnp.stack([left_by_u, left_by_c, to_come, left_by_u, left_by_c]),
         goes_on,
+        stakes,
         counts=state.updates > 0,
-        by_stakes="stakes" not in state.without,
     )
     state = eqx.tree_at(lambda s: s.evidence, state, evidence)
 

@@ -28,6 +28,8 @@ class AdvanceState(eqx.Module):
       optimizer: Adam's state.
       variance: running variance of the return to come; its root is the model's unit of reward.
       mean: running means of c and u, which count as no contribution.
+      at_stake: what c, u and the forecast are to predict, its mean square in a batch; running means
+        of that over the updates, and of its square.
       evidence: predictions of new episodes compared with their outcomes.
       at_end: the mean of what is left to be paid at the end of an episode.
       length: the mean number of transitions of an episode.
@@ -41,6 +43,7 @@ class AdvanceState(eqx.Module):
     optimizer: optax.OptState
     variance: Float[Array, ""]
     mean: Float[Array, "2"]
+    at_stake: Float[Array, "2 3"]
     evidence: Evidence
     at_end: Float[Array, ""]
     length: Float[Array, ""]
@@ -71,6 +74,7 @@ class AdvanceState(eqx.Module):
             optimizer=optimizer.init(eqx.filter(model, eqx.is_array)),
             variance=jnp.ones(()),
             mean=jnp.zeros(2),
+            at_stake=jnp.zeros((2, 3)),
             evidence=Evidence.init(claims=5),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
@@ -83,6 +87,16 @@ class AdvanceState(eqx.Module):
     def scale(self) -> Float[Array, ""]:
         """The unit in which the model measures rewards."""
         return unit_of(self.variance)
+
+    @property
+    def usual_stake(self) -> Float[Array, "3"]:
+        """What is at stake for c, u and the forecast in the episodes that are kept.
+
+        It is a mean in which each batch counts by its own stake, so that any number of episodes
+        without mistakes leave it as it is.
+        """
+        stake, squared = self.at_stake
+        return squared / jnp.maximum(stake, 1e-24)
 
     @property
     def trust(self) -> Float[Array, "3"]:

@@ -109,6 +109,10 @@ def train(
         mean = jnp.stack([c_mean, u_mean])
         total = b_loss + c_loss + u_loss + variance_loss + forecast_loss + ending_loss + after_loss
         total += jnp.sum(jnp.square(mean))  # else nothing keeps the means in place
+        returns = apart(to_come[points]) / state.scale
+        at_stake = jnp.square(state.scale) * jnp.stack(
+            [masked_mean(jnp.square(x), there) for x in (left_to_come, error, returns)]
+        )
         metrics = {
             "explained_by_baseline": explained_variance(r, prediction.b, valid),
             "explained_by_past": explained_variance(left_to_come, explained, there),
@@ -116,9 +120,9 @@ def train(
             "contribution_std": state.scale
             * jnp.sqrt(masked_mean(jnp.square(prediction.c - c_mean), valid)),
         }
-        return total, (mean, metrics)
+        return total, (mean, at_stake, metrics)
 
-    grads, (mean, metrics) = eqx.filter_grad(loss, has_aux=True)(state.model)
+    grads, (mean, at_stake, metrics) = eqx.filter_grad(loss, has_aux=True)(state.model)
     parameters = eqx.filter(state.model, eqx.is_array)
     optimizer = optimizer_of(learning_rate, state.without)
     updates, optimizer_state = optimizer.update(grads, state.optimizer, parameters)
@@ -131,13 +135,14 @@ def train(
     )
     return (
         eqx.tree_at(
-            lambda s: (s.model, s.steady, s.optimizer, s.mean, s.updates),
+            lambda s: (s.model, s.steady, s.optimizer, s.mean, s.at_stake, s.updates),
             state,
             (
                 model,
                 steady,
                 optimizer_state,
                 averaged(state.mean, mean),
+                track(state.at_stake, jnp.stack([at_stake, jnp.square(at_stake)])),
                 state.updates + 1,
             ),
         ),

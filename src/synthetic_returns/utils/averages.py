@@ -9,7 +9,6 @@ __all__ = [
     "masked_variance",
     "suffix_average",
     "tracked",
-    "tracking_rate",
     "unit_of",
 ]
 
@@ -39,16 +38,11 @@ def explained_variance(
     return jnp.where(total > 1e-12, 1 - left / jnp.maximum(total, 1e-12), 0)
 
 
-def tracking_rate(count: Int[Array, ""]) -> Float[Array, ""]:
-    """The weight of the next value in a running average of ``count`` values."""
-    return jnp.maximum(RATE, 1 / (count + 1))
-
-
 def tracked(
     average: Float[Array, "..."], value: Float[Array, "..."], count: Int[Array, ""]
 ) -> Float[Array, "..."]:
     """A running average after ``count`` values; at first it is their mean."""
-    return average + tracking_rate(count) * (value - average)
+    return average + jnp.maximum(RATE, 1 / (count + 1)) * (value - average)
 
 
 def unit_of(square: Float[Array, "..."]) -> Float[Array, "..."]:

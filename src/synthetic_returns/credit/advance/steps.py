@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float, Int
 from synthetic_returns.credit.advance.model import Prediction
 from synthetic_returns.credit.data.episode import EpisodeBatch
 
-__all__ = ["last_steps", "prevented", "sum_to_come", "terminations", "times"]
+__all__ = ["last_steps", "prevented", "sum_reached", "sum_to_come", "terminations", "times"]
 
 
 def times(episodes: EpisodeBatch) -> Int[Array, "states 1"]:
@@ -18,6 +18,29 @@ def times(episodes: EpisodeBatch) -> Int[Array, "states 1"]:
 def sum_to_come(x: Float[Array, "time batch"]) -> Float[Array, "time batch"]:
     """The sum from each step on."""
     return jnp.cumsum(x[::-1], axis=0)[::-1]
+
+
+def sum_reached(
+    b: Float[Array, "time batch"], ending: Float[Array, "time batch"]
+) -> Float[Array, "time batch"]:
+    """The sum of b after each step, as far as the episode was expected to get there.
+
+    after_t = b_{t+1} + (1 - p_{t+1}) after_{t+1}, with p = sigmoid(ending). Who pushes against a
+    closed door looks like somebody with the key, so that b promises the reward at every push. But
+    an end prevents it only once.
+
+    Args:
+      b: the expected reward of each step, 0 after the end.
+      ending: the logit that each step ends the episode.
+    """
+    goes_on = jax.nn.sigmoid(-ending)
+
+    def before(after: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+        b_t, goes_on_t = step
+        return b_t + goes_on_t * after, after
+
+    _, after = jax.lax.scan(before, jnp.zeros_like(b[0]), (b, goes_on), reverse=True)
+    return after
 
 
 def last_steps(valid: Bool[Array, "time batch"]) -> Bool[Array, "time batch"]:

@@ -13,6 +13,7 @@ from synthetic_returns.credit.advance.state import AdvanceState, optimizer_of
 from synthetic_returns.credit.advance.steps import (
     last_steps,
     prevented,
+    sum_reached,
     sum_to_come,
     terminations,
     times,
@@ -101,10 +102,11 @@ def train(
         b_to_come = sum_to_come(b)[points]
         missed = compared(b_to_come - prediction.forecast, prediction.usual_forecast, there)
         forecast_loss = masked_mean(missed, there)
-        # For an end, what counts is the sum after steps like this one that did not end the episode:
-        # a forecast for the next state would mix those who failed there with those who just came.
-        after_error = jnp.square((sum_to_come(b) - b - prediction.after)[points])
-        after_loss = masked_mean(after_error, (valid & ~last_steps(valid))[points])
+        # The sum after steps that did not end the episode. It matters where an end is likely.
+        ending = jax.lax.stop_gradient(prediction.ending)
+        after_error = jnp.square(sum_reached(b, ending) - prediction.after)
+        after_error *= jax.nn.sigmoid(ending)
+        after_loss = _per_episode(after_error, valid & ~last_steps(valid))
 
         mean = jnp.stack([c_mean, u_mean])
         total = b_loss + c_loss + u_loss + variance_loss + forecast_loss + ending_loss + after_loss

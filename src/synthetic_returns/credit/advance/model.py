@@ -30,8 +30,8 @@ class Prediction(eqx.Module):
       b: the reward of each transition, as far as its source state and action tell.
       usual_b: the part of b that the time alone tells.
       ending: the logit that each transition ends the episode, as far as these tell.
-      after: the sum of the b after each transition that the episode is expected to get to if it goes
-        on, as far as these tell.
+      after: the sum of the b after each transition, as far as the episode is expected to get there
+        if it goes on.
       variance: of what is left to come after each source state, once c has been counted.
       forecast: in each state, the sum of the b that are still to come.
       usual_forecast: the part of the forecast that the time alone tells.

@@ -33,7 +33,7 @@ class Prediction(eqx.Module):
       after: the sum of the b after each transition, as far as the episode is expected to get there
         if it goes on.
       variance: of what is left to come after each source state, once c has been counted.
-      forecast: in each state, the sum of the b that are still to come.
+      forecast: in each state, the sum of b still to come, less what ends will prevent of it.
       usual_forecast: the part of the forecast that the time alone tells.
     """
 
@@ -67,8 +67,8 @@ class AdvanceModel(eqx.Module):
       ending: source, action and time to the logit that the episode ends with the step.
       after: source, action and time to the sum of the b that are then reached, if it goes on.
       variance: state and time to the variance of what is left, before a softplus.
-      forecast: state and time to the expected sum of later b, less the usual.
-      usual_forecast: time to the usual sum of later b.
+      forecast: state and time to the expected sum of later b, less what ends prevent and the usual.
+      usual_forecast: time to the usual sum.
     """
 
     past: Encoder

@@ -71,9 +71,10 @@ def train(
         ended = terminations(episodes)
         surprise = optax.sigmoid_binary_cross_entropy(prediction.ending, ended)
         ending_loss = _per_episode(surprise, valid)
-        residual = r - b
+        expected = b
         if "ending" not in state.without:
-            residual += jax.lax.stop_gradient(prevented(prediction, ended))
+            expected -= jnp.where(valid, jax.lax.stop_gradient(prevented(prediction, ended)), 0)
+        residual = r - expected
 
         # The residual is due to the past: at every point of an episode, the sum of c over the
         # states so far predicts the residuals to come.
@@ -98,9 +99,9 @@ def train(
         left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1[points])
         u_loss = masked_mean(sure * jnp.square(left_by_c), there)
 
-        # The forecast predicts the sum of b from a state on.
-        b_to_come = sum_to_come(b)[points]
-        missed = compared(b_to_come - prediction.forecast, prediction.usual_forecast, there)
+        # The forecast predicts the rest of the return: the sum of what will then be expected.
+        expected_to_come = sum_to_come(expected)[points]
+        missed = compared(expected_to_come - prediction.forecast, prediction.usual_forecast, there)
         forecast_loss = masked_mean(missed, there)
         # The sum after steps that did not end the episode. It matters where an end is likely.
         ending = jax.lax.stop_gradient(prediction.ending)
@@ -118,7 +119,9 @@ def train(
         metrics = {
             "explained_by_baseline": explained_variance(r, prediction.b, valid),
             "explained_by_past": explained_variance(left_to_come, explained, there),
-            "explained_by_forecast": explained_variance(b_to_come, prediction.forecast, there),
+            "explained_by_forecast": explained_variance(
+                expected_to_come, prediction.forecast, there
+            ),
             "contribution_std": state.scale
             * jnp.sqrt(masked_mean(jnp.square(prediction.c - c_mean), valid)),
         }

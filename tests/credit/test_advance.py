@@ -15,6 +15,7 @@ from synthetic_returns.credit.advance.evidence import STEEPEST, WANDER, WINDOW, 
 from synthetic_returns.credit.advance.examine import examine as examine_
 from synthetic_returns.credit.advance.method import Advance
 from synthetic_returns.credit.advance.parts import PARTS, check_parts
+from synthetic_returns.credit.advance.state import parts_of
 from synthetic_returns.credit.advance.steps import prevented, sum_reached
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Episode, Segment
@@ -79,13 +80,18 @@ def talkative(state):
         )
         for head in heads
     ]
-    state = eqx.tree_at(lambda s: [getattr(s.model, name) for name in names], state, loud)
-    state = eqx.tree_at(lambda s: s.steady, state, state.model)
+    model = eqx.tree_at(lambda m: [getattr(m, name) for name in names], state.model, loud)
     return eqx.tree_at(
         lambda s: (s.updates, s.variance, s.mean),
-        state,
+        with_model(state, model),
         (jnp.int32(1), jnp.float32(4.0), jnp.array([0.3, -0.2])),
     )
+
+
+def with_model(state, model):
+    """With other parameters, which pay at once."""
+    packed = state.trained.like(parts_of(model)[0])
+    return dataclasses.replace(state, trained=packed, averaged=packed)
 
 
 def predicted(state, one: Episode) -> Any:
@@ -227,7 +233,7 @@ def test_what_is_usual_at_the_end_is_the_last_reward_less_what_was_advanced():
 
 def test_the_usual_follows_the_newest_episodes():
     state = talkative(make_driver().state)
-    state = eqx.tree_at(lambda s: s.model, state, jax.tree.map(jnp.zeros_like, state.model))
+    state = with_model(state, jax.tree.map(jnp.zeros_like, state.model))
     state = eqx.tree_at(lambda s: s.mean, state, jnp.zeros(2))
     zero, one = (padded([episode(np.zeros((3, 3)), [0, x])], STEPS, ["action"]) for x in (0.0, 1.0))
     for _ in range(WINDOW):
@@ -527,8 +533,8 @@ def test_an_error_of_b_does_not_come_back_through_the_forecast():
     state = talkative(make_driver().state)
     batch = padded(random_episodes(0, 4), STEPS, ["action"])
     plain, _ = step(state, batch, 1e-3, jax.random.key(1))
-    wild = eqx.tree_at(lambda s: s.model.forecast.layers[-1].bias, state, jnp.full(1, 40.0))
-    after, _ = step(wild, batch, 1e-3, jax.random.key(1))
+    model = eqx.tree_at(lambda m: m.forecast.layers[-1].bias, state.model, jnp.full(1, 40.0))
+    after, _ = step(with_model(state, model), batch, 1e-3, jax.random.key(1))
     for name in ("current", "b", "ending"):
         one, other = (jax.tree.leaves(getattr(s.model, name)) for s in (plain, after))
         for x, y in zip(one, other, strict=True):

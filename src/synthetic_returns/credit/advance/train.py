@@ -1,6 +1,7 @@
 """The regressions of the method of advances: one update on a batch of episodes."""
 
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,6 +15,7 @@ from synthetic_returns.credit.advance.steps import (
     last_steps,
     prevented,
     sum_reached,
+    sum_so_far,
     sum_to_come,
     terminations,
     times,
@@ -57,7 +59,8 @@ def train(
     points = _points(len(r), key)
     there = valid[points]
 
-    def loss(model: AdvanceModel):
+    def loss(parameters: AdvanceModel):
+        model = eqx.combine(parameters, state.rest)
         prediction = model(episodes.observation, episodes.action, times(episodes), points)
 
         # The baseline b predicts the reward of a step from its state and action. Like all that
@@ -127,24 +130,20 @@ def train(
         }
         return total, (mean, at_stake, metrics)
 
-    grads, (mean, at_stake, metrics) = eqx.filter_grad(loss, has_aux=True)(state.model)
-    parameters = eqx.filter(state.model, eqx.is_array)
-    optimizer = optimizer_of(learning_rate, state.without)
-    updates, optimizer_state = optimizer.update(grads, state.optimizer, parameters)
-    model = eqx.apply_updates(state.model, updates)
-    averaged = functools.partial(suffix_average, count=state.updates)
-    if "averaging" in state.without:
-        averaged = _newest
-    steady = jax.tree.map(
-        lambda old, new: averaged(old, new) if eqx.is_array(new) else new, state.steady, model
-    )
+    grads, (mean, at_stake, metrics) = jax.grad(loss, has_aux=True)(state.trained.opened())
+    optimizer: Any = optimizer_of(learning_rate, state.without)
+    gradient = state.trained.like(grads)
+    updates, optimizer_state = optimizer.update(gradient, state.optimizer, state.trained)
+    trained = eqx.apply_updates(state.trained, updates)
+    average = _newest if "averaging" in state.without else suffix_average
+    averaged = functools.partial(average, count=state.updates)
     return (
         eqx.tree_at(
-            lambda s: (s.model, s.steady, s.optimizer, s.mean, s.at_stake, s.updates),
+            lambda s: (s.trained, s.averaged, s.optimizer, s.mean, s.at_stake, s.updates),
             state,
             (
-                model,
-                steady,
+                trained,
+                jax.tree.map(averaged, state.averaged, trained),
                 optimizer_state,
                 averaged(state.mean, mean),
                 track(state.at_stake, jnp.stack([at_stake, jnp.square(at_stake)])),
@@ -172,7 +171,7 @@ def _sum_before(
     """The sum over the transitions before each, less the mean; and the mean."""
     mean = masked_mean(c, valid)
     c = jnp.where(valid, c - mean, 0)
-    return jnp.cumsum(c, axis=0) - c, mean
+    return sum_so_far(c) - c, mean
 
 
 def _apart(
@@ -216,7 +215,7 @@ def _points(steps: int, key: Key) -> Int[Array, "points"]:
     return begin + APART * jnp.arange(number, dtype=jnp.int32)
 
 
-def _newest(average: Array, value: Array) -> Array:
+def _newest(average: Array, value: Array, count: Array) -> Array:
     """In place of an average."""
-    del average
+    del average, count
     return value

@@ -1,6 +1,5 @@
 """What the commands list: within 80 columns on a terminal, plain fields when piped."""
 
-import os
 import shutil
 import subprocess
 
@@ -11,20 +10,12 @@ from synthetic_returns.commands.completion import completion_script
 from synthetic_returns.credit.registry import method_names
 from synthetic_returns.envs.registry import TASKS
 from synthetic_returns.training.runs import Run
-from synthetic_returns.utils import listing
 
 SUMMARY = {
     "env_steps": 1000,
     "wall_s": 2.0,
     "eval": {"return_mean": 1.5, "return_low": 1.0, "return_high": 2.0},
 }
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    monkeypatch.setattr(listing, "is_terminal", lambda: True)
-    size = os.terminal_size((80, 24))
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: size)  # pytest asks, too
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import tyro
 
+from synthetic_returns.commands.parsing import parse
 from synthetic_returns.utils.listing import Listing, print_listing
 
 
@@ -24,7 +25,7 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> None:
     """Lists."""
-    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns runs")
+    parsed = parse(Arguments, arguments, "synthetic-returns runs")
 
     from synthetic_returns.training.listing import find_listed
 

@@ -187,7 +187,7 @@ class StreamCredit:
         starts: np.ndarray,
         final: Mapping[int, Any],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Takes in one step of all rows.
+        """Adds one step of all rows.
 
         Args:
           action: the actions.

@@ -21,7 +21,7 @@ class Replay:
     """Updates for each finished episode."""
     batch_states: int | None = None
     """States in one update, at most: longer episodes come in smaller batches. Each holds many
-    states, and training on them more often would only fit their luck."""
+    states, and training on them more often would overfit."""
     warmup: int = 1
     """Episodes to gather before the first update."""
     save: bool = True

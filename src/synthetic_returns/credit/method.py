@@ -104,7 +104,7 @@ class Assigner(abc.ABC):
     """Data that it uses if they are available."""
     gives: ClassVar[Gives] = Gives.REWARD
     conserves: ClassVar[bool] = False
-    """Whether its rewards are advances. The end of an episode then takes back all credit paid in
+    """Whether its rewards are advances. The end of an episode then subtracts all credit paid in
     it, so that the credit of every episode sums to 0."""
 
     @abc.abstractmethod

@@ -18,6 +18,7 @@ from synthetic_returns.agents.optimizers import (
     steady_adam,
 )
 from synthetic_returns.presets import preset
+from synthetic_returns.utils.packed import Packed
 
 PAPER = preset("chain", "paper")
 
@@ -113,7 +114,7 @@ def test_steady_adam_is_adam_while_gradients_are_alike():
 def test_weights_decay_only_as_far_as_steps_are_made():
     """Where gradients have become small nothing is relearned, and nothing may be forgotten."""
     optimizer = steady_adam(1e-3, significance=100.0)
-    layer = jax.tree.map(jnp.ones_like, eqx.nn.Linear(1, 1, key=jax.random.key(0)))
+    layer: Any = Packed.of(jax.tree.map(jnp.ones_like, eqx.nn.Linear(1, 1, key=jax.random.key(0))))
     update = jax.jit(optimizer.update)
 
     def last_step(size: float, updates: int, state: Any) -> tuple[Any, Any]:
@@ -123,8 +124,8 @@ def test_weights_decay_only_as_far_as_steps_are_made():
             step, state = update(grads, state, layer)
         return step, state
 
-    large, state = last_step(1.0, UNSETTLED + 10, optimizer.init(layer))
-    small, _ = last_step(1e-4, 4_000, state)
+    step, state = last_step(1.0, UNSETTLED + 10, optimizer.init(layer))
+    large, small = step.opened(), last_step(1e-4, 4_000, state)[0].opened()
     # An Adam step of 1e-3 and as much decay; the bias has none.
     assert float(large.weight[0, 0]) == pytest.approx(-2e-3, rel=0.05)
     assert float(large.bias[0]) == pytest.approx(-1e-3, rel=0.05)
@@ -134,7 +135,7 @@ def test_weights_decay_only_as_far_as_steps_are_made():
 def test_weights_stand_for_what_is_significant():
     """Rare gradients hold no weight at first; but what keeps coming becomes significant."""
     optimizer = steady_adam(1e-2, significance=4.0)
-    layer = jax.tree.map(jnp.zeros_like, eqx.nn.Linear(1, 1, key=jax.random.key(0)))
+    layer: Any = Packed.of(jax.tree.map(jnp.zeros_like, eqx.nn.Linear(1, 1, key=jax.random.key(0))))
     rng = np.random.default_rng(0)
     gradients = {"rare": np.where(rng.random(40_000) < 0.02, -1.0, 0.0)}
     gradients["luck"] = rng.permutation(np.where(rng.random(40_000) < 0.5, -0.1, 0.1))
@@ -148,7 +149,7 @@ def test_weights_stand_for_what_is_significant():
             grads = jax.tree.map(lambda g, w: g + jnp.abs(size) * w, grads, layer)
             change, state = optimizer.update(grads, state, layer)
             layer = eqx.apply_updates(layer, change)
-            return (layer, state), layer.weight[0, 0]
+            return (layer, state), layer.opened().weight[0, 0]
 
         return jax.lax.scan(step, (layer, optimizer.init(layer)), sizes)[1]
 
@@ -160,13 +161,14 @@ def test_weights_stand_for_what_is_significant():
 
 def clipped(sizes: Any) -> list[float]:
     """What is left of gradients of these sizes."""
-    clip = clip_unusual(3.0)
+    clip: Any = clip_unusual(3.0)
     update = jax.jit(clip.update)
-    state: Any = clip.init({"x": jnp.zeros(4)})
-    left = []
+    arrays: Any = Packed.of({"huge": jnp.full(100, 1e3), "x": jnp.zeros(4)})
+    state, left = clip.init(arrays), []
     for size in sizes:
-        gradient, state = update({"x": jnp.full(4, size)}, state)
-        left.append(float(gradient["x"][0]))
+        gradient = arrays.like({"huge": jnp.full(100, 1e3), "x": jnp.full(4, size)})
+        gradient, state = update(gradient, state)
+        left.append(float(gradient.opened()["x"][0]))
     return left
 
 

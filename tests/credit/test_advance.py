@@ -15,6 +15,8 @@ from synthetic_returns.credit.advance.evidence import STEEPEST, WANDER, WINDOW, 
 from synthetic_returns.credit.advance.examine import examine as examine_
 from synthetic_returns.credit.advance.method import Advance
 from synthetic_returns.credit.advance.parts import PARTS, check_parts
+from synthetic_returns.credit.advance.state import parts_of
+from synthetic_returns.credit.advance.steps import prevented, sum_reached
 from synthetic_returns.credit.data.buffer import padded
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.replay import Replay
@@ -78,13 +80,18 @@ def talkative(state):
         )
         for head in heads
     ]
-    state = eqx.tree_at(lambda s: [getattr(s.model, name) for name in names], state, loud)
-    state = eqx.tree_at(lambda s: s.steady, state, state.model)
+    model = eqx.tree_at(lambda m: [getattr(m, name) for name in names], state.model, loud)
     return eqx.tree_at(
         lambda s: (s.updates, s.variance, s.mean),
-        state,
+        with_model(state, model),
         (jnp.int32(1), jnp.float32(4.0), jnp.array([0.3, -0.2])),
     )
+
+
+def with_model(state, model):
+    """With other parameters, which pay at once."""
+    packed = state.trained.like(parts_of(model)[0])
+    return dataclasses.replace(state, trained=packed, averaged=packed)
 
 
 def predicted(state, one: Episode) -> Any:
@@ -226,7 +233,7 @@ def test_what_is_usual_at_the_end_is_the_last_reward_less_what_was_advanced():
 
 def test_the_usual_follows_the_newest_episodes():
     state = talkative(make_driver().state)
-    state = eqx.tree_at(lambda s: s.model, state, jax.tree.map(jnp.zeros_like, state.model))
+    state = with_model(state, jax.tree.map(jnp.zeros_like, state.model))
     state = eqx.tree_at(lambda s: s.mean, state, jnp.zeros(2))
     zero, one = (padded([episode(np.zeros((3, 3)), [0, x])], STEPS, ["action"]) for x in (0.0, 1.0))
     for _ in range(WINDOW):
@@ -310,6 +317,36 @@ def test_what_makes_an_episode_end_gets_credit_for_what_the_end_prevents(cut, ga
         np.asarray(driver.explain(episodes[n]).terms["c"].values) for n in (4, STEPS)
     )
     assert with_key[1] - closed[1] == pytest.approx(gap, abs=1)
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("time", [1, 7])
+def test_the_sum_that_is_reached(time, batch):
+    rng = np.random.default_rng(0)
+    b, ending = rng.normal(size=(2, time, batch))
+    known = np.zeros((time, batch))
+    for i in range(batch):
+        for t in range(time):
+            reached = 1.0
+            for k in range(t + 1, time):
+                known[t, i] += reached * b[k, i]
+                reached *= 1 - 1 / (1 + np.exp(-ending[k, i]))
+    found = sum_reached(jnp.asarray(b, jnp.float32), jnp.asarray(ending, jnp.float32))
+    np.testing.assert_allclose(found, known, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_an_end_prevents_a_reward_once_however_often_it_is_promised(ends):
+    """Whatever happens, b less what an end prevents sums to what was expected at first."""
+    rng = np.random.default_rng(0)
+    b, ending = jnp.asarray(rng.normal(size=(2, STEPS, 1)), jnp.float32)
+    after = sum_reached(b, ending)
+    ended = jnp.zeros((STEPS, 1)).at[-1].set(float(ends))
+    state = talkative(make_driver().state)
+    said = predict(state.model, *_inputs(random_episodes(0, 1)[0]))
+    said = dataclasses.replace(said, ending=ending, after=after)
+    expected = b[0] + jax.nn.sigmoid(-ending[0]) * after[0]
+    np.testing.assert_allclose(jnp.sum(b - prevented(said, ended), axis=0), expected, rtol=1e-4)
 
 
 PAID = ("u", "forecast", "trust", "calibration", "share")
@@ -496,8 +533,8 @@ def test_an_error_of_b_does_not_come_back_through_the_forecast():
     state = talkative(make_driver().state)
     batch = padded(random_episodes(0, 4), STEPS, ["action"])
     plain, _ = step(state, batch, 1e-3, jax.random.key(1))
-    wild = eqx.tree_at(lambda s: s.model.forecast.layers[-1].bias, state, jnp.full(1, 40.0))
-    after, _ = step(wild, batch, 1e-3, jax.random.key(1))
+    model = eqx.tree_at(lambda m: m.forecast.layers[-1].bias, state.model, jnp.full(1, 40.0))
+    after, _ = step(with_model(state, model), batch, 1e-3, jax.random.key(1))
     for name in ("current", "b", "ending"):
         one, other = (jax.tree.leaves(getattr(s.model, name)) for s in (plain, after))
         for x, y in zip(one, other, strict=True):

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
 
+from synthetic_returns.utils.packed import Packed
+
 __all__ = ["SteadyState", "UsualState", "adam", "clip_unusual", "steady_adam"]
 
 MEMORY = 0.999  # decay of Adam's mean square
@@ -55,7 +57,7 @@ def steady_adam(learning_rate: float, *, significance: float = 0.0) -> optax.Gra
         hold the weight at 1. It is a weight decay as in AdamW, which falls with the root of the
         number of updates, as standard errors do: a constant one would never learn what shows in
         few batches, however often it has come. It shrinks together with the steps; otherwise the
-        model would forget where nothing is left to learn.
+        model would forget where nothing is left to learn. The model has to be packed.
     """
     inner = adam(learning_rate, b2=MEMORY)
 
@@ -71,22 +73,13 @@ def steady_adam(learning_rate: float, *, significance: float = 0.0) -> optax.Gra
         count, nu = moments[0].count.astype(jnp.float32), moments[0].nu
         if significance:
             decay = jnp.minimum(significance / jnp.sqrt(count), 1)
-            step -= learning_rate * decay * ravel_pytree(_weights(params))[0]
+            step -= learning_rate * decay * ravel_pytree(params.only_weights())[0]
         square = nu / (1 - jnp.power(MEMORY, count))
         largest = jnp.where(count > UNSETTLED, jnp.maximum(state.largest, square), square)
         step *= jnp.sqrt(square / jnp.maximum(largest, 1e-30))
         return unravel(step), SteadyState(adam_state, largest)
 
     return optax.GradientTransformation(init, update)
-
-
-def _weights(model: Any) -> Any:
-    """The model with 0 in place of biases and constants, which do not decay."""
-
-    def weight(path: tuple[Any, ...], x: jax.Array) -> jax.Array:
-        return x if getattr(path[-1], "name", None) == "weight" else jnp.zeros_like(x)
-
-    return jax.tree_util.tree_map_with_path(weight, model)
 
 
 class UsualState(NamedTuple):
@@ -97,7 +90,7 @@ class UsualState(NamedTuple):
 
 
 def clip_unusual(times: float) -> optax.GradientTransformation:
-    """Clips the gradient of an array to a multiple of its usual norm.
+    """Clips the gradient of each array of a packed model to a multiple of its usual norm.
 
     Adam divides by the usual size, so a single large gradient would move the weights for many
     updates, far enough to silence the units of a layer for good.
@@ -107,19 +100,18 @@ def clip_unusual(times: float) -> optax.GradientTransformation:
     """
 
     def init(params: Any) -> UsualState:
-        return UsualState(jnp.zeros(len(jax.tree.leaves(params))), jnp.zeros((), jnp.int32))
+        return UsualState(jnp.zeros(len(params.layout.shapes)), jnp.zeros((), jnp.int32))
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, UsualState]:
         del params
-        gradients, structure = jax.tree.flatten(updates)
-        square = jnp.stack([jnp.sum(jnp.square(x)) for x in gradients])
+        assert isinstance(updates, Packed)
+        square = updates.square_norms()
         known = state.seen >= GETTING_TO_KNOW
         passes = times * jnp.sqrt(state.square / jnp.maximum(square, 1e-30))
         passes = jnp.where(known, jnp.minimum(1, passes), 1)
         # Clipped gradients count, too: rewards that start late are unusual only at first.
         rate = jnp.maximum(1 - MEMORY, 1 / (state.seen + 1))
         usual = state.square + rate * (square - state.square)
-        clipped = [x * share for x, share in zip(gradients, passes, strict=True)]
-        return jax.tree.unflatten(structure, clipped), UsualState(usual, state.seen + 1)
+        return updates.scaled(passes), UsualState(usual, state.seen + 1)
 
     return optax.GradientTransformation(init, update)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from synthetic_returns.credit.beside import Beside
 from synthetic_returns.credit.compiled import compiled
-from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded, padded_length
+from synthetic_returns.credit.data.buffer import EpisodeBuffer, padded_length, side_by_side
 from synthetic_returns.credit.data.episode import Episode, Segment
 from synthetic_returns.credit.data.memory import slots_that_fit
 from synthetic_returns.credit.data.replay import Replay
@@ -131,8 +131,8 @@ class EpisodeLearner:
         together = max(1, EXAMINED_STATES // padded_length(longest, max_steps))
         together = bucket(together + 1, base=4) // 4  # so that their number is not padded
         for start in range(0, len(episodes), together):
-            some = padded(episodes[start : start + together], max_steps, self._fields)
-            self._arrays = self._functions.examine(self._arrays, vars(some))
+            some = side_by_side(episodes[start : start + together], max_steps, self._fields)
+            self._arrays = self._functions.examine(self._arrays, some)
 
     def train(self, updates: int, rng: np.random.Generator | None = None) -> None:
         """Trains on batches from the buffer.
@@ -168,8 +168,8 @@ class EpisodeLearner:
     def explain(self, episode: Episode) -> Explanation:
         """The method's named terms for every state of an episode, as the view shows it."""
         self._finish()
-        batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
-        explanation = self._functions.explain(self._arrays, vars(batch))
+        batch = side_by_side([episode], max(len(episode), self.buffer.max_steps), self._fields)
+        explanation = self._functions.explain(self._arrays, batch)
         states = len(episode) + 1
 
         def of_episode(term: Term) -> Term:
@@ -230,8 +230,8 @@ class EpisodeLearner:
 
     def _credit_of(self, episode: Episode) -> Assignment:
         """The credit of one complete episode, ``[T, 1]``."""
-        batch = padded([episode], max(len(episode), self.buffer.max_steps), self._fields)
-        credit, _ = self._credit(self._start(1), Segment.of_episodes(**vars(batch)))
+        batch = side_by_side([episode], max(len(episode), self.buffer.max_steps), self._fields)
+        credit, _ = self._credit(self._start(1), Segment.of_episodes(**batch))
         return jax.tree.map(lambda x: x[: len(episode)], credit)
 
     def _start(self, num_envs: int) -> tuple[Any, Array]:

@@ -7,6 +7,7 @@ from synthetic_returns.credit.advance.state import AdvanceState
 from synthetic_returns.credit.advance.steps import (
     last_steps,
     prevented,
+    sum_so_far,
     sum_to_come,
     terminations,
     times,
@@ -28,7 +29,7 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
         left += state.scale * prevented(prediction, terminations(episodes))
     left = jnp.where(valid, left, 0)
     gains = jnp.where(goes_on[None], state.gains(prediction), 0)
-    sums = jnp.cumsum(gains[:2], axis=1)
+    sums = jnp.swapaxes(sum_so_far(jnp.swapaxes(gains[:2], 0, 1)), 0, 1)
     to_come, left_to_come = (sum_to_come(x) - x for x in (reward, left))
     # c and u earn what the other, as far as it is trusted, leaves: else both would be paid for one
     # cause.

@@ -30,9 +30,10 @@ class Prediction(eqx.Module):
       b: the reward of each transition, as far as its source state and action tell.
       usual_b: the part of b that the time alone tells.
       ending: the logit that each transition ends the episode, as far as these tell.
-      after: the sum of the b after each transition if the episode goes on, as far as these tell.
+      after: the sum of the b after each transition, as far as the episode is expected to get there
+        if it goes on.
       variance: of what is left to come after each source state, once c has been counted.
-      forecast: in each state, the sum of the b that are still to come.
+      forecast: in each state, the sum of b still to come, less what ends will prevent of it.
       usual_forecast: the part of the forecast that the time alone tells.
     """
 
@@ -64,10 +65,10 @@ class AdvanceModel(eqx.Module):
       b: source, action and time to the expected reward, less the usual.
       usual_b: time to the usual reward.
       ending: source, action and time to the logit that the episode ends with the step.
-      after: source, action and time to the expected sum of later b, if the episode goes on.
+      after: source, action and time to the sum of the b that are then reached, if it goes on.
       variance: state and time to the variance of what is left, before a softplus.
-      forecast: state and time to the expected sum of later b, less the usual.
-      usual_forecast: time to the usual sum of later b.
+      forecast: state and time to the expected sum of later b, less what ends prevent and the usual.
+      usual_forecast: time to the usual sum.
     """
 
     past: Encoder

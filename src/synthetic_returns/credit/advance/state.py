@@ -1,6 +1,9 @@
 """What the method of advances has learned: the model, its trust, and what it pays."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
@@ -10,9 +13,11 @@ from synthetic_returns.credit.advance.evidence import STEEPEST, Evidence
 from synthetic_returns.credit.advance.model import AdvanceModel, Prediction
 from synthetic_returns.credit.advance.parts import Part
 from synthetic_returns.credit.spec import EpisodeSpec
+from synthetic_returns.credit.standardiser import Standardiser
 from synthetic_returns.utils.averages import unit_of
+from synthetic_returns.utils.packed import Packed
 
-__all__ = ["AdvanceState", "optimizer_of"]
+__all__ = ["AdvanceState", "optimizer_of", "parts_of"]
 
 SIGNIFICANT = 10.0  # standard errors of a gradient
 UNUSUAL = 3.0  # times the usual norm of a gradient: no more of it counts
@@ -22,9 +27,10 @@ class AdvanceState(eqx.Module):
     """The model and what it knows about its data. Rewards in it are in the environment's units.
 
     Attributes:
-      model: c, b and the forecast, as they are trained.
-      steady: a running mean of the model. It is what pays: every update moves the model by the luck
-        of a few episodes, and an agent that is nearly perfect follows nothing else any more.
+      trained: the parameters of c, b and the forecast.
+      averaged: their running mean. It is what pays: every update moves the model by the luck of a
+        few episodes, and an agent that is nearly perfect follows nothing else any more.
+      rest: the model without its parameters.
       optimizer: Adam's state.
       variance: running variance of the return to come; its root is the model's unit of reward.
       mean: running means of c and u, which count as no contribution.
@@ -38,8 +44,9 @@ class AdvanceState(eqx.Module):
       without: parts that are left out.
     """
 
-    model: AdvanceModel
-    steady: AdvanceModel
+    trained: Packed
+    averaged: Packed
+    rest: AdvanceModel
     optimizer: optax.OptState
     variance: Float[Array, ""]
     mean: Float[Array, "2"]
@@ -67,11 +74,13 @@ class AdvanceState(eqx.Module):
           learning_rate: of Adam.
           without: parts to leave out.
         """
-        optimizer = optimizer_of(learning_rate, without)
+        parameters, rest = parts_of(model)
+        packed: Any = Packed.of(parameters)
         return cls(
-            model=model,
-            steady=model,
-            optimizer=optimizer.init(eqx.filter(model, eqx.is_array)),
+            trained=packed,
+            averaged=packed,
+            rest=rest,
+            optimizer=optimizer_of(learning_rate, without).init(packed),
             variance=jnp.ones(()),
             mean=jnp.zeros(2),
             at_stake=jnp.zeros((2, 3)),
@@ -82,6 +91,16 @@ class AdvanceState(eqx.Module):
             stride=spec.stride,
             without=without,
         )
+
+    @property
+    def model(self) -> AdvanceModel:
+        """c, b and the forecast, as they are trained."""
+        return eqx.combine(self.trained.opened(), self.rest)
+
+    @property
+    def steady(self) -> AdvanceModel:
+        """The model that pays."""
+        return eqx.combine(self.averaged.opened(), self.rest)
 
     @property
     def scale(self) -> Float[Array, ""]:
@@ -147,6 +166,18 @@ class AdvanceState(eqx.Module):
         length = jnp.maximum(self.length, 1)
         before = time[1:].astype(jnp.float32) <= length
         return jnp.where(before, at_end / length, 0)
+
+
+def parts_of(model: AdvanceModel) -> tuple[AdvanceModel, AdvanceModel]:
+    """The parameters of a model, and all else: functions, and statistics of observations."""
+
+    def is_statistics(x: Any) -> bool:
+        return isinstance(x, Standardiser)
+
+    def is_parameter(x: Any) -> bool:
+        return eqx.is_inexact_array(x) and not is_statistics(x)
+
+    return eqx.partition(model, jax.tree.map(is_parameter, model, is_leaf=is_statistics))
 
 
 def optimizer_of(learning_rate: float, without: tuple[Part, ...]) -> optax.GradientTransformation:

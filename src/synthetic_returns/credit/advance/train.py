@@ -1,6 +1,7 @@
 """The regressions of the method of advances: one update on a batch of episodes."""
 
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,6 +14,8 @@ from synthetic_returns.credit.advance.state import AdvanceState, optimizer_of
 from synthetic_returns.credit.advance.steps import (
     last_steps,
     prevented,
+    sum_reached,
+    sum_so_far,
     sum_to_come,
     terminations,
     times,
@@ -56,7 +59,8 @@ def train(
     points = _points(len(r), key)
     there = valid[points]
 
-    def loss(model: AdvanceModel):
+    def loss(parameters: AdvanceModel):
+        model = eqx.combine(parameters, state.rest)
         prediction = model(episodes.observation, episodes.action, times(episodes), points)
 
         # The baseline b predicts the reward of a step from its state and action. Like all that
@@ -70,9 +74,10 @@ def train(
         ended = terminations(episodes)
         surprise = optax.sigmoid_binary_cross_entropy(prediction.ending, ended)
         ending_loss = _per_episode(surprise, valid)
-        residual = r - b
+        expected = b
         if "ending" not in state.without:
-            residual += jax.lax.stop_gradient(prevented(prediction, ended))
+            expected -= jnp.where(valid, jax.lax.stop_gradient(prevented(prediction, ended)), 0)
+        residual = r - expected
 
         # The residual is due to the past: at every point of an episode, the sum of c over the
         # states so far predicts the residuals to come.
@@ -97,14 +102,15 @@ def train(
         left_by_c = jax.lax.stop_gradient(error) - apart(u_sum_tm1[points])
         u_loss = masked_mean(sure * jnp.square(left_by_c), there)
 
-        # The forecast predicts the sum of b from a state on.
-        b_to_come = sum_to_come(b)[points]
-        missed = compared(b_to_come - prediction.forecast, prediction.usual_forecast, there)
+        # The forecast predicts the rest of the return: the sum of what will then be expected.
+        expected_to_come = sum_to_come(expected)[points]
+        missed = compared(expected_to_come - prediction.forecast, prediction.usual_forecast, there)
         forecast_loss = masked_mean(missed, there)
-        # For an end, what counts is the sum after steps like this one that did not end the episode:
-        # a forecast for the next state would mix those who failed there with those who just came.
-        after_error = jnp.square((sum_to_come(b) - b - prediction.after)[points])
-        after_loss = masked_mean(after_error, (valid & ~last_steps(valid))[points])
+        # The sum after steps that did not end the episode. It matters where an end is likely.
+        ending = jax.lax.stop_gradient(prediction.ending)
+        after_error = jnp.square(sum_reached(b, ending) - prediction.after)
+        after_error *= jax.nn.sigmoid(ending)
+        after_loss = _per_episode(after_error, valid & ~last_steps(valid))
 
         mean = jnp.stack([c_mean, u_mean])
         total = b_loss + c_loss + u_loss + variance_loss + forecast_loss + ending_loss + after_loss
@@ -116,30 +122,28 @@ def train(
         metrics = {
             "explained_by_baseline": explained_variance(r, prediction.b, valid),
             "explained_by_past": explained_variance(left_to_come, explained, there),
-            "explained_by_forecast": explained_variance(b_to_come, prediction.forecast, there),
+            "explained_by_forecast": explained_variance(
+                expected_to_come, prediction.forecast, there
+            ),
             "contribution_std": state.scale
             * jnp.sqrt(masked_mean(jnp.square(prediction.c - c_mean), valid)),
         }
         return total, (mean, at_stake, metrics)
 
-    grads, (mean, at_stake, metrics) = eqx.filter_grad(loss, has_aux=True)(state.model)
-    parameters = eqx.filter(state.model, eqx.is_array)
-    optimizer = optimizer_of(learning_rate, state.without)
-    updates, optimizer_state = optimizer.update(grads, state.optimizer, parameters)
-    model = eqx.apply_updates(state.model, updates)
-    averaged = functools.partial(suffix_average, count=state.updates)
-    if "averaging" in state.without:
-        averaged = _newest
-    steady = jax.tree.map(
-        lambda old, new: averaged(old, new) if eqx.is_array(new) else new, state.steady, model
-    )
+    grads, (mean, at_stake, metrics) = jax.grad(loss, has_aux=True)(state.trained.opened())
+    optimizer: Any = optimizer_of(learning_rate, state.without)
+    gradient = state.trained.like(grads)
+    updates, optimizer_state = optimizer.update(gradient, state.optimizer, state.trained)
+    trained = eqx.apply_updates(state.trained, updates)
+    average = _newest if "averaging" in state.without else suffix_average
+    averaged = functools.partial(average, count=state.updates)
     return (
         eqx.tree_at(
-            lambda s: (s.model, s.steady, s.optimizer, s.mean, s.at_stake, s.updates),
+            lambda s: (s.trained, s.averaged, s.optimizer, s.mean, s.at_stake, s.updates),
             state,
             (
-                model,
-                steady,
+                trained,
+                jax.tree.map(averaged, state.averaged, trained),
                 optimizer_state,
                 averaged(state.mean, mean),
                 track(state.at_stake, jnp.stack([at_stake, jnp.square(at_stake)])),
@@ -167,7 +171,7 @@ def _sum_before(
     """The sum over the transitions before each, less the mean; and the mean."""
     mean = masked_mean(c, valid)
     c = jnp.where(valid, c - mean, 0)
-    return jnp.cumsum(c, axis=0) - c, mean
+    return sum_so_far(c) - c, mean
 
 
 def _apart(
@@ -211,7 +215,7 @@ def _points(steps: int, key: Key) -> Int[Array, "points"]:
     return begin + APART * jnp.arange(number, dtype=jnp.int32)
 
 
-def _newest(average: Array, value: Array) -> Array:
+def _newest(average: Array, value: Array, count: Array) -> Array:
     """In place of an average."""
-    del average
+    del average, count
     return value

@@ -11,7 +11,7 @@ from synthetic_returns.credit.data.episode import Episode, EpisodeBatch
 from synthetic_returns.credit.spec import EpisodeSpec
 from synthetic_returns.utils.buckets import bucket
 
-__all__ = ["OF_EPISODES", "EpisodeBuffer", "longer", "padded", "padded_length"]
+__all__ = ["OF_EPISODES", "EpisodeBuffer", "longer", "padded", "padded_length", "side_by_side"]
 
 PEERS = 4  # episodes of the same age for each one that is drawn
 OF_EPISODES = ("length", "number", "seen")  # what is known of whole episodes
@@ -223,16 +223,23 @@ def padded_length(length: int, max_steps: int) -> int:
 
 def padded(episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = ()) -> EpisodeBatch:
     """Episodes side by side, padded to few different lengths and fewer numbers."""
+    return EpisodeBatch(**jax.tree.map(jnp.asarray, side_by_side(episodes, max_steps, fields)))
+
+
+def side_by_side(
+    episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
+    """Like ``padded``: the fields on the host, as ``EpisodeBuffer.draw`` gives them."""
     time = padded_length(max(map(len, episodes)), max_steps)
     batch = bucket(len(episodes), base=4)
     length = np.zeros(batch, np.int32)
     length[: len(episodes)] = [len(episode) for episode in episodes]
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {"length": length}
     for name in (*ALWAYS, *fields):
         like = getattr(episodes[0], name)
         array = np.zeros((time + (name == "observation"), batch, *like.shape[1:]), like.dtype)
         for row, episode in enumerate(episodes):
             values = getattr(episode, name)
             array[: len(values), row] = values
-        arrays[name] = jnp.asarray(array)
-    return EpisodeBatch(length=jnp.asarray(length), **arrays)
+        arrays[name] = array
+    return arrays

@@ -1,4 +1,4 @@
-# Two commands do everything on a fresh machine with Python 3.11, make and a C compiler:
+# Two commands do everything on a fresh machine with Python 3.11 or newer and make:
 #   make demo    sets up and shows synthetic returns at work
 #   make test    sets up and runs lint, types and tests
 

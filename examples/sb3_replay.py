@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("tasks", nargs="*", default=STUDY, help="the study's unless given")
+    parser.add_argument("tasks", nargs="*", default=STUDY, help="by default those of the study")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=ARMS)
     parser.add_argument("--steps", type=int, default=300_000)
     parser.add_argument("--rows", type=int, default=50, help="of the learning curve")

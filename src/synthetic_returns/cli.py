@@ -59,7 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keep_compiled()
     command = importlib.import_module(f"synthetic_returns.commands.{name}")
     try:
-        command.main(rest)
+        try:
+            command.main(rest)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # as in: synthetic-returns tasks | head -1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except KeyboardInterrupt:
         print("synthetic-returns: stopped", file=sys.stderr)
         sys.exit(130)  # what a shell reports for Ctrl-C

@@ -112,8 +112,8 @@ class Config(Generic[Task]):
         if isinstance(self.credit, Assigner) and self.credit.conserves and not in_full:
             raise ValueError(
                 f"reward.beta is {self.reward.beta:g}, reward.last_reward is "
-                f"{self.reward.last_reward:g} and the credit method {self.credit.name!r} takes "
-                "back its credit at the end of an episode: set both to 1, so that the rewards "
+                f"{self.reward.last_reward:g} and the credit method {self.credit.name!r} subtracts "
+                "its credit at the end of an episode: set both to 1, so that the rewards "
                 "replace it."
             )
 

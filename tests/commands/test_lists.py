@@ -1,6 +1,5 @@
 """What the commands list: within 80 columns on a terminal, plain fields when piped."""
 
-import os
 import shutil
 import subprocess
 
@@ -11,7 +10,6 @@ from synthetic_returns.commands.completion import completion_script
 from synthetic_returns.credit.registry import method_names
 from synthetic_returns.envs.registry import TASKS
 from synthetic_returns.training.runs import Run
-from synthetic_returns.utils import listing
 
 SUMMARY = {
     "env_steps": 1000,
@@ -21,17 +19,10 @@ SUMMARY = {
 
 
 @pytest.fixture
-def terminal(monkeypatch):
-    monkeypatch.setattr(listing, "is_terminal", lambda: True)
-    size = os.terminal_size((80, 24))
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: size)  # pytest asks, too
-
-
-@pytest.fixture
 def runs(tmp_path):
-    """One run of each status, and one that is two seeds; the newest is made last."""
+    """One run of each status, one of them deep in a folder that is no run; the newest is last."""
     folder = tmp_path / "runs"
-    for number, name in enumerate(("finished", "interrupted", "seeds/seed-0", "broken")):
+    for number, name in enumerate(("finished", "interrupted", "demo/runs/seed-0", "broken")):
         with Run.create(folder / name, {"steps": 1000}, ["train"]) as run:
             with run.metrics(None) as metrics:
                 metrics.write(500, {"episode_return": 0.5})
@@ -41,6 +32,9 @@ def runs(tmp_path):
         (run.path / "config.json").write_text(text.replace(run.created, f"2026-01-0{number + 1}"))
     (folder / "broken" / "config.json").write_text("{")
     (folder / "a-file").touch()
+    (folder / "finished" / "checkpoints").mkdir(exist_ok=True)
+    (folder / "nothing" / "in-it").mkdir(parents=True)
+    (folder / "again").symlink_to(folder)
     return folder
 
 
@@ -73,12 +67,17 @@ def test_runs_are_listed_with_their_status(runs, capsys):
     shown = {row[0]: row[1:4] for row in rows[1:]}
     assert shown == {
         "running": ["running", "-", "0"],
-        "seeds/seed-0": ["interrupted", "0.50", "500"],
+        "demo/runs/seed-0": ["interrupted", "0.50", "500"],
         "interrupted": ["interrupted", "0.50", "500"],
         "finished": ["finished", "1.50", "1,000"],
         "broken": ["broken", "-", "0"],
     }
-    assert [row[0] for row in rows[1:5]] == ["running", "seeds/seed-0", "interrupted", "finished"]
+    assert [row[0] for row in rows[1:5]] == [
+        "running",
+        "demo/runs/seed-0",
+        "interrupted",
+        "finished",
+    ]
     assert "damaged or half-written" in rows[5][5]
     Run.open(runs / "interrupted", write=True).close()  # looking has taken nothing
 
@@ -90,6 +89,13 @@ def test_runs_fit_a_terminal(runs, terminal, capsys):
     paths = [line for line in lines if str(runs) in line]  # a message with a path that has no space
     assert max(len(line) for line in lines if line not in paths) <= 80
     assert "key-to-door-" * 5 + "001" in lines
+
+
+def test_a_run_and_a_folder_without_any(runs, capsys):
+    main(["runs", str(runs / "finished")])
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == [".", "finished", "1.50"]
+    main(["runs", str(runs / "nothing")])
+    assert "train one: synthetic-returns train TASK" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_not_there(capsys, tmp_path):

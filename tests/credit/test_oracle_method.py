@@ -183,7 +183,7 @@ def test_where_contributions_are_not_known_it_is_refused():
 
 @pytest.mark.parametrize("setting", ["reward.beta", "reward.last_reward"])
 def test_rewards_that_are_left_out_are_refused(setting):
-    with pytest.raises(ValueError, match="takes back its credit at the end of an episode"):
+    with pytest.raises(ValueError, match="subtracts its credit at the end of an episode"):
         sr.preset("chain").changed({"credit": Oracle(), setting: 0.0})
 
 

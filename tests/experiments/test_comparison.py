@@ -121,7 +121,7 @@ def test_all_tasks_together_are_those_that_a_method_was_trained_on():
     assert (everywhere["advance"].tasks, everywhere["rudder"].tasks) == (2, 1)
     assert everywhere["advance"].multiple.value == pytest.approx((1 + 4) / 2)
     assert everywhere["advance"].solved == everywhere["advance"].runs == 4
-    assert cells(everywhere["rudder"])[0] == "rudder, 1 tasks"
+    assert cells(everywhere["rudder"])[0] == "rudder, 1 task"
     assert [s.method for s in ranked(summaries, "umbrella")] == ["oracle", "advance", "none"]
 
 
@@ -296,7 +296,7 @@ def test_the_page_says_everything_and_is_readable_everywhere(written, tmp_path):
     for words in (
         "better than none",
         "performance profiles over success at the end",
-        "cocoa, 1 tasks",
+        "cocoa, 1 task<",
         "&lt;b&gt;failed&lt;/b&gt;: out of memory",
         "synthetic-returns train umbrella --preset fast --credit none",
     ):

@@ -1,4 +1,4 @@
-"""Interquartile means, probabilities of improvement and profiles, against numbers done by hand."""
+"""Interquartile means, probabilities of improvement, profiles: against hand and against rliable."""
 
 import numpy as np
 import pytest
@@ -98,3 +98,51 @@ def test_a_whole_profile_has_an_interval_at_each_threshold():
     assert low.shape == (5,)
     assert np.all((low <= middle) & (middle <= high))
     assert np.all((high - low)[1:4] > 0.1)
+
+
+# The numbers of rliable's own tests (tests/rliable/metrics_test.py), and what its version 1.2.0
+# computes from the scores of its tests/library_test.py, X, and from their squares, Y: intervals are
+# 95 % percentiles of 50,000 resamples (10,000 for the probability, 20,000 for the profile).
+RUNS, TASKS = 5, 16
+X = np.arange(RUNS * TASKS, dtype=float).reshape(RUNS, TASKS).T  # rliable has tasks as columns
+Y = X**2 / 80
+PROFILE_AT = np.array([0.0, 16, 40, 64, 79])
+
+
+def test_agrees_with_the_tests_of_rliable():
+    x, y = scores([1, 2, 1, 2], [2, 2, 1, 1]), scores([1, 2, 3], [1, 2, 3])
+    assert interquartile_mean(x) == 1.5
+    assert interquartile_mean(y) == 2
+    assert probability_of_improvement(x, y) == pytest.approx(1 / 3)
+
+
+def test_agrees_with_what_rliable_computes():
+    assert interquartile_mean(list(X)) == pytest.approx(39.5)
+    assert interquartile_mean(list(Y)) == pytest.approx(21.16875)
+    assert probability_of_improvement(list(X), list(Y)) == pytest.approx(0.68625)
+    assert probability_of_improvement(list(Y), list(X)) == pytest.approx(0.31375)
+    for values, expected in (
+        (X, [0.9875, 0.7875, 0.4875, 0.1875, 0.0]),
+        (Y, [0.9875, 0.55, 0.2875, 0.1, 0.0]),
+    ):
+        np.testing.assert_allclose(performance_profile(list(values), PROFILE_AT), expected)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "methods", "low", "high", "tolerance"),
+    [
+        (interquartile_mean, (X,), 32.475, 46.500625, 0.25),
+        (interquartile_mean, (Y,), 14.76559375, 28.66157031, 0.25),
+        (probability_of_improvement, (X, Y), 0.5975, 0.77125, 0.005),
+    ],
+)
+def test_intervals_agree_with_those_of_rliable(statistic, methods, low, high, tolerance):
+    """Within what resampling leaves to chance."""
+    found = stratified_interval(statistic, *map(list, methods))
+    assert found == pytest.approx((low, high), abs=tolerance)
+
+
+def test_bands_of_profiles_agree_with_those_of_rliable():
+    low, high = stratified_interval(lambda x: performance_profile(x, PROFILE_AT), list(Y))
+    np.testing.assert_allclose(low, [0.9625, 0.4375, 0.2, 0.0375, 0.0], atol=0.0126)
+    np.testing.assert_allclose(high, [1.0, 0.65, 0.3875, 0.1625, 0.0], atol=0.0126)

@@ -48,7 +48,7 @@ def test_what_each_event_earns_and_the_difference_that_matters():
     )
     said = credit_in_words(episodes)
     assert "relative to random play at the same step" in said
-    assert "a miss \N{MINUS SIGN}0.90" in said
+    assert "\N{MINUS SIGN}0.90 for a miss" in said
     assert said.endswith("In these episodes a catch earns 1.47 more than a miss.")
 
 

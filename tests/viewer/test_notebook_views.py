@@ -1,15 +1,20 @@
 """What results look like in a notebook."""
 
+import base64
+import io
 import re
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from synthetic_returns.credit.explanation import Explanation
 from synthetic_returns.experiments.experiment import EPISODIC
 from synthetic_returns.experiments.studies.chain import CHAIN
 from synthetic_returns.training.runs import Run
 from synthetic_returns.utils.notebook import bars_svg, facts_table, line_svg
+from synthetic_returns.viewer.inline import picture_source
+from synthetic_returns.viewer.trace_picture import draw_trace_picture
 from tests.experiments.fake_runs import fake_run
 from tests.viewer.made_up import made_up, one_of_each_kind
 
@@ -22,6 +27,19 @@ def test_a_recording_is_a_picture_with_its_return_and_what_its_credit_means():
     assert "30 steps: return 5." in shown
     assert "a key earns 1.5" in shown
     assert "the largest is at step 7" in shown
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_colours_of_pictures_are_those_that_were_drawn(dark):
+    """Two pictures of a page have the same ground, and the bars their colour."""
+    spiky = made_up(terms={"c": np.random.default_rng(0).normal(size=31)})
+    drawn = draw_trace_picture(spiky, width=1180, height=240, dark=dark).astype(int)
+    source = picture_source(spiky, (1180, 240), dark=dark)
+    shown = Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))).convert("RGB")
+    assert np.abs(np.asarray(shown, int) - drawn).max() <= 20  # where edges are smoothed
+    for colour in {tuple(drawn[0, 0]), tuple(drawn[120, 600])}:
+        there = np.all(drawn == colour, axis=-1)
+        assert np.abs(np.asarray(shown, int)[there] - colour).max() <= 2
 
 
 def test_an_explanation_draws_its_lines_and_names_all_else():

@@ -14,7 +14,7 @@ __all__ = ["ActorState", "agent_step", "stagger", "start", "unroll"]
 
 
 class ActorState(eqx.Module):
-    """Where a batch of environments and their agent stand between two unrolls.
+    """The state of a batch of environments and their agent between two unrolls.
 
     Everything in it, the random keys too, has one row per environment: an environment behaves the
     same whichever others run beside it, and the batch can be spread over devices.
@@ -55,7 +55,7 @@ def agent_step(
 
 
 def start(env: VectorEnvironment, network: Network, num_envs: int, key: Key) -> ActorState:
-    """Fresh environments, each at the first step of an episode."""
+    """New environments, each at the first step of an episode."""
     env_key, action_key = jax.random.split(key)
     env_state, timestep = env.reset(jax.random.split(env_key, num_envs))
     return ActorState(
@@ -68,7 +68,7 @@ def start(env: VectorEnvironment, network: Network, num_envs: int, key: Key) -> 
 
 
 def stagger(env: VectorEnvironment, network: Network, state: ActorState) -> ActorState:
-    """Lets every environment go ahead by another part of an episode, evenly spread.
+    """Advances each environment by a different part of an episode, evenly spread.
 
     Started together, environments whose episodes are equally long would stay in step, and every
     batch would show one phase of the task only.

@@ -34,7 +34,7 @@ class CompiledActor:
           task: what to play.
           network: what acts first.
           num_envs: environments stepped together.
-          key: decides the environments' luck and the agent's; consumed here.
+          key: decides all that is random; consumed here.
           stagger: begin them at evenly spread points of their first episode.
           contributions: let steps tell their true contributions.
         """
@@ -48,7 +48,7 @@ class CompiledActor:
         return jax.block_until_ready(trajectory)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing; a ``HostActor`` has environments to close."""
 
 
 _stagger = eqx.filter_jit(actor.stagger)

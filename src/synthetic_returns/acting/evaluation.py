@@ -1,4 +1,4 @@
-"""Evaluation: whole episodes of a trained agent, and what they say with what certainty."""
+"""Evaluation: whole episodes of a trained agent, and their means with confidence intervals."""
 
 import contextlib
 import dataclasses

@@ -35,9 +35,9 @@ class HostActor:
 
         Args:
           task: what to play.
-          network: any with the structure of those that will act; gives the first core.
+          network: any with the structure of those that will act; it makes the first core.
           num_envs: environments stepped together.
-          key: decides the environments' luck and the agent's; consumed here.
+          key: decides all that is random; consumed here.
         """
         env_key, action_key = jax.random.split(key)
         self._envs = host_environments(task, num_envs, env_key)
@@ -70,7 +70,7 @@ class HostActor:
         return {"envs": envs, "step": step, "core": self._core, "keys": self._keys}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self._envs.restore(snapshot["envs"])
         step: TimeStep = snapshot["step"]
         self._step = HostStep(
@@ -135,7 +135,7 @@ class _Observations:
         self._steps = 0
 
     def add(self, observation: np.ndarray) -> None:
-        """Takes in an unroll; the last state of the one before is its first."""
+        """Adds an unroll; the last state of the one before is its first."""
         at = self._steps % BLOCK
         if at == 0:
             self._blocks.append(np.empty((BLOCK + 1, *observation.shape[1:]), observation.dtype))

@@ -34,7 +34,7 @@ class EpisodeStatistics(eqx.Module):
         return cls(running, finished, jnp.zeros_like(timestep.reward))
 
     def add(self, timestep: TimeStep) -> "EpisodeStatistics":
-        """Takes in one step of every environment."""
+        """Adds one step of every environment."""
         gathered = _gathered(timestep)
         running = {name: self.running[name] + x for name, x in gathered.items()}
         last = timestep.last

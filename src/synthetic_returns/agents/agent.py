@@ -20,7 +20,7 @@ Metrics = dict[str, Float[Array, ""]]
 
 
 class Agent(eqx.Module):
-    """All that one optimisation step trains.
+    """Everything that one optimisation step trains.
 
     Attributes:
       network: what acts.
@@ -32,7 +32,7 @@ class Agent(eqx.Module):
 
 
 class LearnerState(eqx.Module):
-    """What every learner carries from update to update.
+    """The state that every learner carries from update to update.
 
     Attributes:
       agent: the parameters.
@@ -49,7 +49,7 @@ class LearnerState(eqx.Module):
 
 @runtime_checkable
 class AgentLearner(Protocol):
-    """From unrolls to a better agent: pure functions, which engines compile.
+    """The learner of an agent: pure functions, which engines compile.
 
     With a replay buffer, the update also takes the importance weight of each sequence, and returns
     their new priorities with the metrics (``r2d2``).
@@ -73,7 +73,7 @@ class AgentLearner(Protocol):
           network: the agent's.
           num_envs: environments stepped together, one row for each.
           stream: which batch of environments it is.
-          streams: how many of such batches there are.
+          streams: how many such batches there are.
           arm: what a bandit has chosen for each environment, if there is one (``r2d2``).
         """
         ...

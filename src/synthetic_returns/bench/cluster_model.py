@@ -67,13 +67,13 @@ def forecast(
     updates: int = 300,
     seed: int = 0,
 ) -> ClusterForecast:
-    """Plays through many updates.
+    """Simulates many updates.
 
     Args:
       costs: what everything costs.
       actors: how many.
       unrolls_per_update: of different actors.
-      max_lag: no more unrolls are under way than so many updates take.
+      max_lag: no more unrolls are under way than this many updates take.
       cores: that all processes share; unlimited if every process has its own.
       bytes_per_s: of the learner's network, each way.
       actors_per_node: that share one copy of the parameters.

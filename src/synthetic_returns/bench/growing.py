@@ -49,7 +49,7 @@ class Growing:
 
 @contextlib.contextmanager
 def _training(config: Config, updates: int, slots: int = SLOTS) -> Iterator[Work]:
-    """So many updates with the default credit method, which learns from the first episode on."""
+    """Updates with the default credit method, which here learns from the first episode on."""
     config = config.changed({"credit.replay.slots": slots, "credit.replay.warmup": 1})
     with contextlib.closing(make_engine(config, [0])) as engine:
 

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import tyro
-
+from synthetic_returns.commands.parsing import parse
 from synthetic_returns.utils.suggestions import unknown
 
 BENCHES = {
-    "sa": "the state-associative pass against re-evaluating the memory at every step",
+    "sa": "the state-associative pass against re-evaluation at every step",
     "envs": "steps per second of every task, in JAX and through Gymnasium",
-    "agent": "environment steps per second of acting and learning, with and without credit",
+    "agent": "steps per second of acting and learning, with and without credit",
     "atari": "agent steps per second of Skiing: the emulator, acting, training",
-    "growth": "how time and memory grow with episodes, memories, environments and more",
+    "growth": "how time and memory grow with episodes, memories and more",
 }
 USAGE = (
     "usage: synthetic-returns bench NAME [--json FILE]\n\n"
@@ -57,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
         raise ValueError(unknown("benchmark", name, BENCHES))
     kind = GrowthArguments if name == "growth" else Arguments
     prog = f"synthetic-returns bench {name}"
-    parsed = tyro.cli(kind, args=rest, prog=prog, description=BENCHES[name])
+    parsed = parse(kind, rest, prog, description=f"Measures {BENCHES[name]}.")
 
     from synthetic_returns.bench.record import print_records, write_json
 

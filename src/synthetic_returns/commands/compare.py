@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from synthetic_returns.commands.parsing import parse_known
+
 if TYPE_CHECKING:
     from synthetic_returns.experiments.experiment import Experiment
 
 USAGE = """\
-usage: synthetic-returns compare TASK... [--credit A,B,...] [--seeds N] [ANY FLAG OF train]
+usage: synthetic-returns compare TASK... [OPTIONS] [ANY FLAG OF train]
 
-Trains the same agent with each credit method on each task, on all cores, and compares the methods:
-solved seeds, steps to solve, success, time and memory. To continue an interrupted comparison, run
-the same command again; finished runs are not repeated.
+Trains the same agent with each credit method on each task, on all cores, and
+compares the methods: solved seeds, steps to solve, success, time and memory. To
+continue an interrupted comparison, run the same command again; finished runs
+are not repeated.
 
-  synthetic-returns compare chain                                all methods, 10 seeds
-  synthetic-returns compare chain umbrella --credit none,oracle,advance,rudder --seeds 5
-  synthetic-returns compare catch-delayed --agent r2d2 --out comparisons/catch-r2d2
-  synthetic-returns compare TASK --help                          all options
-  synthetic-returns reproduce arena                              the whole grid
+examples:
+  synthetic-returns compare chain       all methods, 10 seeds
+  synthetic-returns compare chain dense --credit none,advance,rudder --seeds 5
+  synthetic-returns compare catch-delayed --agent r2d2
+  synthetic-returns reproduce arena     all methods on nine tasks
+
+  synthetic-returns compare TASK --help   all options
 """
 NOT_PASSED_ON = {
     "--seed": "seeds are counted from 0: --seeds says how many",
@@ -34,22 +39,22 @@ NOT_PASSED_ON = {
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Compares credit methods. Flags of ``train`` apply to every run."""
+    """Compares credit methods. Flags of train apply to every run."""
 
     credit: Annotated[str | None, tyro.conf.arg(metavar="A,B,...")] = None
-    """The methods, separated by commas; by default all. With ``oracle`` among them, steps to solve
-    are also shown as a multiple of the oracle's; with ``none``, each method is compared with no
+    """The methods, separated by commas; by default all. With oracle among them, steps to solve
+    are also shown as a multiple of the oracle's; with none, each method is compared with no
     credit."""
     seeds: int = 10
     """Seeds of each method, counted from 0."""
-    steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    steps: int | None = None
     """Environment steps of every run; by default the preset's."""
     out: Path | None = None
     """The folder; by default comparisons/TASKS. You can add tasks, methods and seeds to it. A
     folder with other settings is never overwritten."""
     train: bool = True
     """Train the missing runs; --no-train only writes the results of finished runs."""
-    workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    workers: int | None = None
     """Runs to train in parallel; by default one per core."""
     open: bool = False
     """Open the page in the browser."""
@@ -61,12 +66,8 @@ def main(arguments: Sequence[str]) -> None:
         print(USAGE)
         sys.exit(0 if arguments else 2)
     named = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    parsed, flags = tyro.cli(
-        Arguments,
-        args=list(arguments[len(named) :]),
-        prog=f"synthetic-returns compare {' '.join(named) or 'TASK'} [FLAGS OF train]",
-        return_unknown_args=True,
-    )
+    prog = f"synthetic-returns compare {' '.join(named) or 'TASK'} [FLAGS OF train]"
+    parsed, flags = parse_known(Arguments, arguments[len(named) :], prog)
     if not named:
         raise ValueError("there is no task; begin with one or more: compare TASK...")
 

@@ -18,8 +18,7 @@ def main(arguments: Sequence[str]) -> None:
     if arguments and arguments[0] in ("-h", "--help"):
         print(USAGE)
         return
-    import tyro
-
+    from synthetic_returns.commands.parsing import parse
     from synthetic_returns.credit.catalog import describe, methods_listing
     from synthetic_returns.credit.registry import find_method
     from synthetic_returns.utils.listing import is_terminal, print_listing
@@ -39,9 +38,4 @@ def main(arguments: Sequence[str]) -> None:
         return
     # The flags as the command train knows them.
     flags = dataclasses.make_dataclass("Flags", [("credit", method)])
-    tyro.cli(
-        flags,
-        args=["--help"],
-        prog=f"synthetic-returns train TASK --credit {method.name}",
-        config=(tyro.conf.HelptextFromCommentsOff,),
-    )
+    parse(flags, ["--help"], f"synthetic-returns train TASK --credit {method.name}")

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-import tyro
+from synthetic_returns.commands.parsing import parse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> None:
     """Parses, trains and draws."""
-    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns demo")
+    parsed = parse(Arguments, arguments, "synthetic-returns demo")
 
     # Only now what is slow to load.
     from synthetic_returns.commands.show_results import print_results

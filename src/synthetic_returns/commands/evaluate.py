@@ -9,6 +9,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from synthetic_returns.commands.parsing import parse
+
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
@@ -26,7 +28,7 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> None:
     """Parses, plays and prints."""
-    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns evaluate")
+    parsed = parse(Arguments, arguments, "synthetic-returns evaluate")
 
     from synthetic_returns.acting.evaluation import evaluate
     from synthetic_returns.training.loading import load_agent

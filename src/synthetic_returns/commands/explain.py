@@ -6,6 +6,7 @@ from pathlib import Path
 
 import tyro
 
+from synthetic_returns.commands.parsing import parse
 from synthetic_returns.commands.view import show_page
 
 
@@ -41,7 +42,7 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> None:
     """Parses, fits, scores and writes."""
-    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns explain")
+    parsed = parse(Arguments, arguments, "synthetic-returns explain")
 
     # Only now what is slow to load.
     from rich.console import Console

@@ -3,9 +3,11 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
+from synthetic_returns.commands.parsing import parse
 from synthetic_returns.commands.view import show_page
 
 
@@ -18,7 +20,10 @@ class Arguments:
     commands. Because a picture can flatter, it also measures the credit on 100 episodes.
     """
 
-    runs: tyro.conf.Positional[tuple[Path, ...]]
+    runs: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)"),
+    ]
     """Run directories, or folders of them."""
     out: Path | None = None
     """The HTML file; by default report.html in the run or folder, or in the current directory
@@ -31,7 +36,7 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> None:
     """Parses, measures and writes."""
-    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns report")
+    parsed = parse(Arguments, arguments, "synthetic-returns report")
     if not parsed.runs:
         raise ValueError("there is no run to report on; name run directories: report RUN...")
     folder = parsed.runs[0] if len(parsed.runs) == 1 else Path()

@@ -3,9 +3,10 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import tyro
+
+from synthetic_returns.commands.parsing import parse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Arguments:
 
     study: tyro.conf.Positional[str] = "all"
     """The study to reproduce."""
-    seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    seeds: int | None = None
     """Seeds of every arm; by default each study's own number, mostly 4."""
     only: tuple[str, ...] = ()
     """Experiments of the study to run, by name; all by default. Their figure also shows the others
@@ -40,7 +41,7 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> None:
     """Parses, trains and draws."""
-    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns reproduce")
+    parsed = parse(Arguments, arguments, "synthetic-returns reproduce")
 
     # Only now what is slow to load.
     from synthetic_returns.commands.report import report

@@ -2,17 +2,19 @@
 
 import dataclasses
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import tyro
 
+from synthetic_returns.commands.parsing import parse
 from synthetic_returns.utils.listing import Listing, print_listing
 
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Lists the runs of a folder, newest first, with status, score, steps and size.
+    """Lists the runs in a folder and below it, newest first: status, score, steps and size.
 
     The score is the mean return of the final evaluation or, if a run has not finished, the latest
     one in training. When the list is piped, its fields are separated by tabs.
@@ -24,11 +26,14 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> None:
     """Lists."""
-    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns runs")
+    parsed = parse(Arguments, arguments, "synthetic-returns runs")
 
     from synthetic_returns.training.listing import find_listed
 
     runs = find_listed(parsed.folder)
+    if not runs:
+        text = f"there is no run in {parsed.folder}; train one: synthetic-returns train TASK"
+        print(text, file=sys.stderr)
     rows = [
         (
             run.path.relative_to(parsed.folder).as_posix(),

@@ -39,9 +39,9 @@ def print_next(runs: Sequence[Run]) -> None:
     first = runs[0].path
     together: Path = first if len(runs) == 1 else first.parent
     commands = {
-        f"view {_quoted(first)} --open": "see where the credit goes",
+        f"view {_quoted(first)} --open": "watch the agent play",
         f"evaluate {_quoted(first)}": "play more episodes",
-        f"report {_quoted(together)}": "curves, and the quality of the credit",
+        f"report {_quoted(together)}": "learning curves and diagnostics",
     }
     print("\nnext:", file=sys.stderr)
     width = max(map(len, commands))

@@ -9,28 +9,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from synthetic_returns.commands.parsing import parse, parse_known
+
 if TYPE_CHECKING:
     from synthetic_returns.config import Config
     from synthetic_returns.experiments.sweeps.ranges import Space
 
 USAGE = """\
-usage: synthetic-returns sweep TASK [--preset NAME] [OPTIONS] [ANY FLAG OF train]
+usage: synthetic-returns sweep TASK [OPTIONS] [ANY FLAG OF train]
        synthetic-returns sweep show SWEEP [--storage URL] [--out FOLDER]
 
-Trains many agents in parallel with randomly drawn settings, and stops those that fall behind. To
-continue an interrupted sweep, run the same command again; interrupted trials continue, too. With
---storage, a sweep can run on many machines at once.
+Trains many agents in parallel with randomly drawn settings, and stops those
+that fall behind. To continue an interrupted sweep, run the same command again;
+interrupted trials continue, too. With --storage, a sweep can run on many
+machines at once.
 
-  synthetic-returns sweep skiing --preset paper --trials 40     the supplement's random search
-  synthetic-returns sweep chain --sweep "reward.alpha=log:0.1:1" "agent.clock=choice:true,false"
+examples:
+  synthetic-returns sweep chain --sweep "reward.alpha=log:0.1:1"
+  synthetic-returns sweep skiing --preset paper --trials 40   as in the paper
   synthetic-returns sweep show sweeps/chain-fast
-  synthetic-returns sweep TASK --help                           all options
+
+  synthetic-returns sweep TASK --help   all options
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Random search over settings. Flags of ``train`` apply to every trial."""
+    """Random search over settings. Flags of train apply to every trial."""
 
     trials: int = 40
     """Total number of trials, including those of earlier sessions and other machines."""
@@ -44,7 +49,7 @@ class Arguments:
     """What to maximise: return, success, or another event of the task."""
     prune: bool = True
     """Stop trials that are below the median of the others at the same point."""
-    workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    workers: int | None = None
     """Trials to run in parallel; by default one per core."""
     storage: str | None = None
     """URL of an Optuna storage that machines share, such as postgresql://... or redis://...; by
@@ -81,12 +86,8 @@ def _search(task: str, rest: list[str]) -> None:
     from synthetic_returns.envs.registry import find_task
 
     task = find_task(task).name
-    parsed, flags = tyro.cli(
-        Arguments,
-        args=rest,
-        prog=f"synthetic-returns sweep {task} [FLAGS OF train]",
-        return_unknown_args=True,
-    )
+    prog = f"synthetic-returns sweep {task} [FLAGS OF train]"
+    parsed, flags = parse_known(Arguments, rest, prog)
     _check_installed()
 
     from synthetic_returns.experiments.sweeps.ranges import parse_space, read_space
@@ -119,7 +120,7 @@ def _search(task: str, rest: list[str]) -> None:
 
 
 def _show(arguments: Sequence[str]) -> None:
-    parsed = tyro.cli(ShowArguments, args=list(arguments), prog="synthetic-returns sweep show")
+    parsed = parse(ShowArguments, arguments, "synthetic-returns sweep show")
     _check_installed()
     _print(parsed.sweep, parsed.storage, parsed.out or parsed.sweep)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import tyro
 
+from synthetic_returns.commands.parsing import parse
 from synthetic_returns.utils.listing import print_listing
 
 USAGE = """\
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     if arguments[0] != "show":
         print(USAGE, file=sys.stderr)
         raise ValueError(f"tasks takes nothing, or 'show NAME', not {arguments[0]!r}.")
-    parsed = tyro.cli(ShowArguments, args=list(arguments[1:]), prog="synthetic-returns tasks show")
+    parsed = parse(ShowArguments, arguments[1:], "synthetic-returns tasks show")
 
     from synthetic_returns.envs.registry import find_task
     from synthetic_returns.envs.strip import draw_strip

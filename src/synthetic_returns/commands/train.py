@@ -11,6 +11,7 @@ import tyro
 
 from synthetic_returns.commands.choices import CHOICE_FLAGS, check_parameters, choose, spell_out
 from synthetic_returns.commands.meanings import check_homes, check_meanings
+from synthetic_returns.commands.parsing import parse
 from synthetic_returns.config import Config
 from synthetic_returns.engines.settings import FusedSettings
 from synthetic_returns.envs.registry import ATARI_TASKS, TASKS, find_task
@@ -20,24 +21,27 @@ from synthetic_returns.training.run_config import read_config
 from synthetic_returns.training.runs import Run, default_run_path
 from synthetic_returns.utils.checks import check_positive
 
-_TASK_NAMES = textwrap.fill(", ".join(TASKS), 88, break_on_hyphens=False).replace(
-    "\n", "\n" + 10 * " "
-)
+_TASK_NAMES = textwrap.fill(
+    ", ".join(TASKS) + ";", 80, initial_indent="tasks:    ", subsequent_indent=10 * " ",
+    break_on_hyphens=False,
+)  # fmt: skip
 USAGE = f"""\
 usage: synthetic-returns train TASK [--preset NAME] [OPTIONS]
        synthetic-returns train --resume RUN
 
-Trains an agent on a task, then evaluates it over 200 episodes. The run directory holds config.json,
-metrics.csv, TensorBoard events, checkpoints and, at the end, summary.json.
+Trains an agent on a task, then evaluates it over 200 episodes. The run
+directory holds config.json, metrics.csv, TensorBoard events, checkpoints and,
+at the end, summary.json.
 
-tasks:    {_TASK_NAMES};
-          Atari (needs the extra [atari]): {", ".join(ATARI_TASKS)}, and ale:Game for any game;
+{_TASK_NAMES}
+          Atari, with the extra [atari]: {", ".join(ATARI_TASKS)}, ale:GAME for any game;
           gym:ID for any Gymnasium environment, such as gym:CartPole-v1
-presets:  fast (default; the credit method advance), paper (the settings of the paper),
-          episodic (our earlier credit method, tuned for some tasks), counter (the default of
-          skiing, instead of fast: credit sees the counter of gates)
+presets:  fast      the default; the credit method advance
+          paper     the settings of the paper
+          episodic  our earlier credit method, tuned for some tasks
+          counter   the default of skiing: credit sees the counter of gates
 
-  synthetic-returns train TASK --help     lists every setting with its value in the preset
+  synthetic-returns train TASK --help   every setting, with its value
 """
 
 Task = TypeVar("Task")
@@ -140,9 +144,10 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
     named = find_task(base.task_name)
     notes = "".join(f" Preset {name}: {note}." for name, note in named.preset_notes.items())
     presets = "|".join(presets_of(named))
-    parsed: Arguments = tyro.cli(
+    parsed: Arguments = parse(
         Arguments[type(base.task)],
-        args=rest,
+        rest,
+        f"synthetic-returns train {base.task_name} [--preset {presets}]",
         default=Arguments(
             config=base,
             agent=base.agent.name,
@@ -151,9 +156,8 @@ def _parse(task: str | None, rest: list[str]) -> tuple[Arguments, Config]:
             optimizer=base.optimizer.name,
             seeds=max(1, len(earlier)),
         ),
-        prog=f"synthetic-returns train {base.task_name} [--preset {presets}]",
         description=f"Trains an agent: {named.description}.{notes}",
-        config=(tyro.conf.AvoidSubcommands, tyro.conf.HelptextFromCommentsOff),
+        config=(tyro.conf.AvoidSubcommands,),
     )
     check_meanings(parsed.config, rest)
     check_positive("seeds", parsed.seeds)

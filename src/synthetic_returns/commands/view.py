@@ -7,6 +7,8 @@ from pathlib import Path
 
 import tyro
 
+from synthetic_returns.commands.parsing import parse
+
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
@@ -39,7 +41,7 @@ class Arguments:
 
 def main(arguments: Sequence[str]) -> None:
     """Parses, plays and writes."""
-    parsed = tyro.cli(Arguments, args=list(arguments), prog="synthetic-returns view")
+    parsed = parse(Arguments, arguments, "synthetic-returns view")
 
     # Only now what is slow to load.
     from synthetic_returns.viewer.view_run import record_run, write_run_view

@@ -1,4 +1,4 @@
-"""The method that somebody asks for, if it can pay rewards where there is no agent of ours."""
+"""The method for a wrapper, if it can pay rewards to any agent."""
 
 from synthetic_returns.credit.method import Assigner, Gives, Need
 from synthetic_returns.credit.registry import AnyMethod, find_method

@@ -47,7 +47,7 @@ def compiled(
     Args:
       method: the method.
       changes: whether it sees differences of the frames that it is given.
-      stride: it learns from one state in so many.
+      stride: how many steps there are to each state that it learns from.
       structure: of the arrays of its states.
       rest_leaves: what is no array in a state.
       rest_structure: of that.

@@ -124,7 +124,7 @@ class AuxiliaryExplainer(eqx.Module):
       network: the agent's.
       model: what the method has learned.
       method: which one.
-      reward_scale: the rewards that the agent learns from are so many times the environment's.
+      reward_scale: the rewards that the agent learns from are this many times the environment's.
     """
 
     network: Network

@@ -54,7 +54,7 @@ class Hindsight(Generic[Item]):
         return sum(x.nbytes for x in jax.tree.leaves(kept) if isinstance(x, jax.Array | np.ndarray))
 
     def add(self, length: int, item: Item) -> None:
-        """Takes in the newest segment, of so many transitions."""
+        """Adds the newest segment."""
         credit = np.zeros((length, *self._shape), np.float32)
         self._waiting.append(_Waiting(self._now, item, credit))
         self._now += length
@@ -115,7 +115,7 @@ class Hindsight(Generic[Item]):
             self._now += len(one["credit"])
 
     def forget(self) -> list[Item]:
-        """Gives up all that waits."""
+        """Drops all that waits."""
         items = [waiting.item for waiting in self._waiting]
         self._waiting.clear()
         return items

@@ -65,7 +65,7 @@ class Assignment(eqx.Module):
     change: Float[Array, "time batch"] | None = None
 
     def shared_out(self, steps: int) -> "Assignment":
-        """What each step is paid if so many of them share the credit of one state that was kept."""
+        """What each step is paid if ``steps`` of them share the credit of one kept state."""
         reward = None if self.reward is None else self.reward / steps
         if self.change is not None:
             reward = self.change if reward is None else reward + self.change
@@ -104,7 +104,7 @@ class Assigner(abc.ABC):
     """Data that it uses if they are available."""
     gives: ClassVar[Gives] = Gives.REWARD
     conserves: ClassVar[bool] = False
-    """Whether its rewards are advances. The end of an episode then takes back all credit paid in
+    """Whether its rewards are advances. The end of an episode then subtracts all credit paid in
     it, so that the credit of every episode sums to 0."""
 
     @abc.abstractmethod
@@ -156,7 +156,7 @@ class Assigner(abc.ABC):
           state: what the method has learned.
           carry: the carry of ``assign``, and the credit paid to the running episodes so far.
           segment: as for ``assign``.
-          stride: the method learned from one state in so many.
+          stride: how many steps there are to each state that the method learned from.
         """
         own, advanced = carry
         first, last = jnp.asarray(segment.first), jnp.asarray(segment.last)

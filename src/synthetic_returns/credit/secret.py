@@ -126,7 +126,7 @@ class Secret(CreditMethod):
 
     A model with attention over the steps so far predicts the sign of each reward. When an episode
     has ended, each step gets its share of later rewards, ``sum over t > k of alpha(t, k) r_t``, as
-    an advance that is taken back at the end. An episode of T steps takes O(T^2).
+    an advance that is subtracted at the end. An episode of T steps takes O(T^2).
     """
 
     name: ClassVar[str] = "secret"

@@ -14,7 +14,7 @@ def at_ends(credit: Any, last: Any, advanced: Any = 0) -> Any:
     """The credit of states or transitions, numpy's or JAX's, with what ends pay in its place.
 
     No later reward can depend on a terminal state, so no method can learn its credit: it earns
-    nothing. If credit is an advance, its end takes back what the episode was paid before.
+    nothing. If credit is an advance, its end subtracts what the episode was paid before.
 
     Args:
       credit: with any axes behind those of ``last``.
@@ -31,7 +31,7 @@ def settled(
     last: Bool[Array, "states batch"],
     advanced: Float[Array, "batch"],
 ) -> tuple[Float[Array, "time batch"], Float[Array, "batch"]]:
-    """Takes back, at the end of each episode, all credit that was paid in it.
+    """Subtracts, at the end of each episode, all credit that was paid in it.
 
     Over every episode the result sums to 0, so that rewards and credit sum to the true return.
 

@@ -33,8 +33,8 @@ class EpisodeSpec:
       kinds: for observations that are one of a few numbers, how many there are; else 0.
       channels_first: whether the channels of an image come before its sides.
       scale: what brings observations to about 1, if the task says; bytes are always scaled.
-      unbounded: whether nobody knows how large observations are, so that encoders standardise them
-        by the episodes seen so far.
+      unbounded: whether the size of observations is unknown, so that encoders standardise them by
+        the episodes seen so far.
       encoder: the user's own, from observations to features; None for one that suits.
     """
 
@@ -56,7 +56,7 @@ class EpisodeSpec:
 
     @property
     def entries(self) -> dict[str, tuple[tuple[int, ...], Any]]:
-        """What is known of one step of an episode: the shape and the type of each."""
+        """The arrays known for each step of an episode, with shape and type."""
         entries: dict[str, tuple[tuple[int, ...], Any]] = {
             "observation": (self.kept_shape, self.kept_dtype),
             "reward": ((), np.float32),

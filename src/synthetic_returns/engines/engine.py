@@ -34,7 +34,7 @@ class Engine(Protocol):
         """Acts and learns.
 
         Args:
-          at_most: updates that nobody needs to look in between of.
+          at_most: updates to make before returning, if the engine can make several at once.
 
         Returns:
           How many updates there were, at least one.

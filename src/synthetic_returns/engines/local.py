@@ -76,7 +76,7 @@ class LocalEngine(UnrollEngine):
         return self._learner.snapshot(running=actor is not None) | {"actor": actor}
 
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self.close()
         self._learner.restore(snapshots[0])
         if (actor := snapshots[0].get("actor")) is not None:

@@ -48,7 +48,7 @@ class Replaying:
     def follow(
         self, trajectory: Trajectory, item: Item = None, stream: int = 0, *, follows: bool = True
     ) -> list[tuple[Item, Assignment | None]]:
-        """Takes in an unroll; the credit method learns from the episodes that end in it.
+        """Adds an unroll; the credit method learns from the episodes that end in it.
 
         Args:
           trajectory: what happened.
@@ -123,7 +123,7 @@ class Rehearsing(Replaying):
     def follow(
         self, trajectory: Trajectory, item: Item = None, stream: int = 0, *, follows: bool = True
     ) -> list[tuple[Item, Assignment | None]]:
-        """Takes in an unroll; bandits choose anew where episodes ended in it."""
+        """Adds an unroll; bandits choose anew where episodes ended in it."""
         if self._bandits:
             if not follows:
                 self._bandits.forget(stream)

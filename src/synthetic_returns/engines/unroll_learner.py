@@ -258,7 +258,7 @@ class UnrollLearner:
         return snapshot
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self._state = snapshot["learner"]
         if self._state.memory is not None:
             self._memories[0] = self._state.memory
@@ -279,7 +279,7 @@ class UnrollLearner:
 def _gather(
     statistics: EpisodeStatistics, seen: Bool[Array, "batch"], timestep: TimeStep
 ) -> tuple[EpisodeStatistics, Bool[Array, "batch"]]:
-    """Takes in all steps of an unroll but the first, which was the last of the one before.
+    """Adds all steps of an unroll but the first, which was the last of the one before.
 
     Args:
       statistics: so far.

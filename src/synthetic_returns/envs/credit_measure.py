@@ -79,7 +79,7 @@ class PeakOnEvent(CreditMeasure):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TellsApart(CreditMeasure):
-    """How surely credit tells two events apart, of which one should earn and one should cost.
+    """How well credit separates an event that should earn from one that should cost.
 
     Attributes:
       good: the event that should earn, and what it is called when counted.

@@ -103,7 +103,7 @@ class HostEnvironments(abc.ABC):
         return None
 
     def restore(self, snapshot: Any) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         raise NotImplementedError(f"{type(self).__name__} cannot go back to a snapshot.")
 
     def close(self) -> None:  # noqa: B027
@@ -117,7 +117,7 @@ class HostTask(TaskSpec):
 
     @abc.abstractmethod
     def environments(self, num_envs: int, key: Key) -> HostEnvironments:
-        """A batch of environments whose luck is decided by the key, which is consumed."""
+        """A batch of environments; the key decides all that is random, and is consumed."""
 
 
 @shared
@@ -150,7 +150,7 @@ class JaxEnvironments(HostEnvironments):
         return self._state
 
     def restore(self, snapshot: Any) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self._state = snapshot
 
 

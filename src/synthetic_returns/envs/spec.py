@@ -70,7 +70,7 @@ class TaskSpec(abc.ABC):
 
     @property
     def unbounded(self) -> bool:
-        """Whether nobody knows how large the numbers of an observation are."""
+        """Whether the size of the numbers of an observation is unknown."""
         return False
 
     @property

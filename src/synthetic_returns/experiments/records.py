@@ -60,7 +60,7 @@ def _columns(trace: Trace) -> dict[str, np.ndarray]:
 
 
 def update_summary(path: Path, rows: Sequence[Row]) -> list[Row]:
-    """Puts the rows of some arms into the summary of all; gives the whole of it."""
+    """Puts the rows of some arms into the summary of all; returns the whole of it."""
     renewed: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         renewed.setdefault((row["experiment"], row["arm"]), []).append(row)

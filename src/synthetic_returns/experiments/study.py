@@ -21,7 +21,7 @@ class Study:
       name: on the command line.
       description: one line.
       experiments: what is run.
-      draw: makes the figures of whatever results there are in a folder; gives their paths.
+      draw: makes the figures of whatever results there are in a folder; returns their paths.
       also: experiments of other studies that are drawn too if they have been run.
       curves_only: whether its figures need learning curves alone, so that those of ``also`` can be
         drawn from recorded results where the runs themselves are gone.

@@ -16,7 +16,7 @@ KINDS: tuple[type[LogFile], ...] = (NumpyArchive, JsonLines, Parquet)
 
 
 def find_logs(data: str | Path) -> Sequence[LogFile]:
-    """The files of episodes that somebody names; Minari's datasets by folder or id.
+    """The files of episodes at a path; Minari's datasets by folder or id.
 
     Args:
       data: a path, or the id of a dataset that Minari has downloaded.

@@ -34,13 +34,13 @@ Progress = Callable[[str, float], None]
 def explain_log(
     data: str | Path, out: Path, credit: Credit, *, overwrite: bool = False, progress: Progress
 ) -> Path:
-    """Explains a log; goes on where it was stopped. Gives the page.
+    """Explains a log; continues where it stopped. Returns the page.
 
     Args:
       data: what ``find_logs`` understands.
       out: the folder that everything is written to.
       credit: with its settings, not fitted.
-      overwrite: begin anew where ``out`` holds the explanation of other data or settings.
+      overwrite: start again where ``out`` holds the explanation of other data or settings.
       progress: called with what is being done and the share of it that is done.
     """
     logs = find_logs(data)
@@ -50,9 +50,9 @@ def explain_log(
         if not (out / MODEL).exists():
             _fit(logs, credit, out, progress)
         credit = Credit.load(out / MODEL, encoder=credit.encoder)
-        lengths = read_arrays(out / LENGTHS, "begin anew with --overwrite")
+        lengths = read_arrays(out / LENGTHS, "start again with --overwrite")
         if lengths.keys() != {str(index) for index in range(len(logs))}:
-            raise RunError(f"{out / LENGTHS} is of other files: begin anew with --overwrite")
+            raise RunError(f"{out / LENGTHS} is of other files: start again with --overwrite")
         for index, log in enumerate(logs):
             written = out / REWARDS / log.name
             if not written.exists():  # only whole files have their names

@@ -10,6 +10,7 @@ from synthetic_returns.utils.files import RunError, is_locked
 __all__ = ["ListedRun", "find_listed"]
 
 SCORE = "episode_return"
+DEPTH = 4  # folders: demo-001/runs/demo/with-seed-0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,22 +50,24 @@ class ListedRun:
 
 
 def find_listed(folder: Path) -> list[ListedRun]:
-    """The runs of a folder, and of the folders of several seeds in it, the newest first."""
+    """The runs in a folder and in the folders below it, the newest first."""
     if not folder.is_dir():
         raise FileNotFoundError(
             f"there is no folder {folder}: name one with runs, or train one with "
             "synthetic-returns train TASK"
         )
-    listed = [ListedRun.read(path) for path in _run_folders(folder)]
+    listed = [ListedRun.read(path) for path in _run_folders(folder, DEPTH)]
     return sorted(listed, key=lambda run: (run.created, run.path.name), reverse=True)
 
 
-def _run_folders(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if not path.is_dir() or path.name.startswith("."):
-            continue
-        seeds = sorted(path.glob("seed-*/"))
-        yield from seeds if seeds and not (path / "config.json").exists() else [path]
+def _run_folders(folder: Path, depth: int) -> Iterator[Path]:
+    """The folders with a configuration; there is nothing to find below one."""
+    if (folder / "config.json").exists():
+        yield folder
+    elif depth:
+        for path in sorted(folder.iterdir()):
+            if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
+                yield from _run_folders(path, depth - 1)
 
 
 def _progress(run: Run) -> tuple[str, float, int]:

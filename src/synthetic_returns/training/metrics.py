@@ -117,7 +117,7 @@ class MetricsWriter:
             self._replace([row + [""] * len(names) for row in rows])
 
     def _replace(self, rows: list[list[str]]) -> None:
-        """Writes the whole table anew and goes on at its end."""
+        """Writes the whole table again and continues at its end."""
         write_atomically(self._path, csv_text([self._columns, *rows]))
         self._file = self._path.open("a", encoding="utf-8", newline="")
 

@@ -36,7 +36,7 @@ def read_config(run: Run, *, named: str | None = None) -> Config:
 
 
 def _check_imports(run: Run, named: str | None) -> None:
-    """Refuses a task of Gymnasium's whose name would import a module that nobody asked for."""
+    """Refuses a task of Gymnasium's whose name would import a module that was not allowed."""
     task: Any = run.config.get("task")
     ids = [str(run.config.get("task_name")).removeprefix("gym:")]
     if isinstance(task, dict):

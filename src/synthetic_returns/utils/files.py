@@ -81,7 +81,7 @@ def is_locked(path: Path) -> bool:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Locks a file unless another process has done so; gives whether it worked."""
+    """Locks a file unless another process has done so; returns whether it worked."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -27,5 +27,5 @@ class Several(Generic[Item]):
     example: Callable[[], Item]
 
     def resized(self, number: int) -> "Several[Item]":
-        """So many examples instead."""
+        """The same with this many examples as items."""
         return Several([self.example() for _ in range(number)], self.example)

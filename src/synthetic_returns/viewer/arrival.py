@@ -42,7 +42,7 @@ def credit_on_arrival(
 
 
 def reward_over(reward: np.ndarray, steps: int, stride: int = 1) -> np.ndarray:
-    """The sum of so many rewards from each step on, as far as the episode goes.
+    """The sum of ``steps`` rewards from each step on, as far as the episode goes.
 
     It is what a line about leaving with these ``steps`` and this ``stride`` predicts, at the same
     place as ``values_on_arrival`` puts the prediction.

@@ -88,7 +88,7 @@ def credit_in_words(recordings: Sequence[Recording]) -> str:
     sentence += ", relative to random play at the same step" if compared else ""
     means = credit_of_events(recordings)
     if difference := difference_in_words(means):
-        each = ", ".join(f"{_named(event)} {_signed(mean)}" for event, mean in means.items())
+        each = ", ".join(f"{_signed(mean)} for {_named(event)}" for event, mean in means.items())
         sentence += f": {each}. In these episodes {difference}"
         truth, compared = _means(recordings, lambda one: one.truth), _extremes(means)
         if compared and set(compared) <= set(truth):

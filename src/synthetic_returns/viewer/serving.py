@@ -16,7 +16,7 @@ def page_server(page: Path, port: int = 0) -> Iterator[http.server.ThreadingHTTP
     """A server of this one file, and of nothing else, on the loopback interface.
 
     Args:
-      page: the file; read anew at every request.
+      page: the file; read again at every request.
       port: where to listen; by default any free port.
     """
 

@@ -56,7 +56,7 @@ def line_charts(recording: Recording) -> list[dict[str, Any]]:
 
 
 def pooled(pairs: np.ndarray, cells: int = CELLS) -> np.ndarray:
-    """A matrix with at most so many cells on a side, each the entry that stands out most."""
+    """A matrix with at most ``cells`` cells on a side, each the entry that stands out most."""
     states = len(pairs)
     if states <= cells:
         return pairs

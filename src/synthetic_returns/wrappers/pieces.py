@@ -102,7 +102,7 @@ class PieceCredit:
         self.begun = begun
 
     def add(self, name: Hashable, piece: Piece) -> Arrived:
-        """Takes in the next piece of an episode; learns from the episode if it is the last one.
+        """Adds the next piece of an episode; learns from the episode if it is the last one.
 
         A piece that does not go on where the one before ended starts another episode: the first one
         was interrupted, and is forgotten.

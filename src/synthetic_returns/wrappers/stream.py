@@ -187,7 +187,7 @@ class StreamCredit:
         starts: np.ndarray,
         final: Mapping[int, Any],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Takes in one step of all rows.
+        """Adds one step of all rows.
 
         Args:
           action: the actions.
@@ -324,10 +324,10 @@ class StreamCredit:
 
 
 def _check_in_full(method: Assigner, beta: float) -> None:
-    """A conserving method takes its credit back at the end, so rewards have to count in full."""
+    """A conserving method subtracts its credit at the end, so rewards have to count in full."""
     if method.conserves and beta != 1:
         raise ValueError(
-            f"beta is {beta:g} and the credit method {method.name!r} takes back its credit at the "
+            f"beta is {beta:g} and the credit method {method.name!r} subtracts its credit at the "
             "end of an episode, so that the rewards replace it: leave beta at 1, or choose a "
             "method that does not, such as 'episodic'."
         )

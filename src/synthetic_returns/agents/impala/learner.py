@@ -154,7 +154,7 @@ class Learner:
         return jnp.log(jnp.asarray([first, *[(1 - first) / others] * others], jnp.float32))
 
     def entropy_cost(self, updates: Int[Array, ""]) -> Float[Array, ""]:
-        """The weight of the entropy bonus after this number of updates."""
+        """The weight of the entropy bonus after a number of updates."""
         progress = jnp.minimum(updates / self.config.scheduled_updates, 1)
         settings = self.settings
         return settings.entropy_cost * (1 - settings.entropy_decay * progress)
@@ -167,7 +167,7 @@ class Learner:
         assignment: Assignment | None,
         entropy_cost: Float[Array, ""],
     ) -> tuple[Float[Array, ""], tuple[Any, Metrics]]:
-        """From an unroll to the one number that is minimised."""
+        """The loss of an unroll."""
         config, mix, timestep = self.settings, self.config.reward, trajectory.timestep
 
         # The T + 1 states of the unroll, as the agent sees them now.

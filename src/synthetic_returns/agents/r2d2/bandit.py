@@ -56,7 +56,7 @@ class Bandits:
         self._return = np.zeros(shape, np.float32)
 
     def follow(self, trajectory: Trajectory, stream: int = 0) -> None:
-        """Takes in an unroll; environments whose episodes ended in it choose anew.
+        """Adds an unroll; environments whose episodes ended in it choose again.
 
         An episode counts for the arm with which it ends. A new arm is played from the next unroll
         on, so that an episode may begin with the one before.
@@ -111,7 +111,7 @@ class Bandits:
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self.arm, self._played = snapshot["arm"], snapshot["played"]
         self._returned, self._episodes = snapshot["returned"], snapshot["episodes"]
         self._return = snapshot["return"]

@@ -30,7 +30,7 @@ __all__ = ["Learner", "R2D2State"]
 
 
 class R2D2State(LearnerState):
-    """What the learner carries from update to update.
+    """The state that the learner carries from update to update.
 
     Attributes:
       target: the network that targets are made with, a copy of an earlier one.
@@ -157,7 +157,7 @@ class Learner:
         weight: Float[Array, "batch"],
         past: Past | None = None,
     ) -> tuple[Float[Array, ""], tuple[Metrics, Float[Array, "batch"]]]:
-        """From sequences to the one number that is minimised."""
+        """The loss of a batch of sequences."""
         settings, mix, begin = self.settings, self.config.reward, self.settings.burn_in
         network = cast(QNetwork, agent.network)
 
@@ -216,9 +216,9 @@ class Learner:
     def memory(self, network: QNetwork, trajectory: Trajectory, past: Past | None) -> Any:
         """What a method that is trained with the agent remembers of the episodes so far.
 
-        It is made of the steps before a sequence by the torso of today, so that it is as if the
-        network of today had played them. Of an episode whose beginning is no longer kept it knows
-        that it is not whole.
+        It is made of the steps before a sequence by the current torso, so that it is as if the
+        current network had played them. If the beginning of an episode
+        is no longer kept, the memory is marked as not whole.
         """
         if not isinstance(self.config.credit, AuxiliaryMethod):
             return None
@@ -238,7 +238,7 @@ def states_behind(
 ) -> tuple[Float[Array, "states batch features"], Float[Array, "states batch hidden"]]:
     """What torso and core make of the states behind the burn-in.
 
-    The burn-in brings the stored state of the core up to date, as if the network of today had
+    The burn-in brings the stored state of the core up to date, as if the current network had
     played the steps before; no gradient goes through it.
     """
     observation, first = trajectory.timestep.observation, trajectory.timestep.first

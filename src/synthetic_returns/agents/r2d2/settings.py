@@ -41,7 +41,7 @@ class BanditSettings:
             check_share(name, getattr(self, name))
 
     def meaningless(self) -> dict[str, NoMeaning]:
-        """All but the arms, unless there are some."""
+        """All other settings, if there are no arms."""
         return {} if self.arms else switched_off(self, "arms", "the bandit", "8")
 
 

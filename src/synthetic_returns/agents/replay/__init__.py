@@ -1,1 +1,1 @@
-"""Experience that is learned from again: unrolls, drawn by priority, paid by today's credit."""
+"""Replay: unrolls, drawn by priority and paid by the current credit."""

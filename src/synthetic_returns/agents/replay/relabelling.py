@@ -1,4 +1,4 @@
-"""Credit in a replay: what is kept is paid anew, by what the credit method knows now."""
+"""Credit in a replay: what is kept is paid again, by the current credit method."""
 
 from collections.abc import Iterator
 
@@ -15,11 +15,11 @@ TOGETHER = 8  # unrolls that are paid in one call
 
 
 def relabel(replay: SequenceReplay, driver: CreditDriver) -> None:
-    """Pays all unrolls of all streams, from the oldest to the newest, as if they came only now.
+    """Pays all unrolls of all streams, from the oldest to the newest, as if they arrived now.
 
-    So credit that depends on what came before in an episode is right, and what a conserving method
-    takes back at its end is what the same method pays before. Of an episode whose beginning has
-    made room, every step keeps what it was paid when it was last whole.
+    So credit that depends on earlier steps of an episode is right, and a conserving method settles
+    exactly the credit that the same method paid. If the beginning of an episode was overwritten,
+    its other steps keep the credit from when the episode was last complete.
     """
     for stream in range(len(replay.count)):
         for run in replay.runs(stream):

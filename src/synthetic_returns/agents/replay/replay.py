@@ -90,7 +90,7 @@ class SequenceReplay:
         self._draws = np.zeros((), np.int64)
 
     def add(self, trajectory: Trajectory, stream: int = 0, *, follows: bool = True) -> int:
-        """Takes in the newest unroll of a stream; gives its number in it.
+        """Adds the newest unroll of a stream; returns its number in it.
 
         Args:
           trajectory: what happened.
@@ -219,7 +219,7 @@ class SequenceReplay:
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self.arrays, self.cores = dict(snapshot["arrays"]), list(snapshot["cores"])
         self.count, self._opened = snapshot["count"], snapshot["opened"]
         self._follows, self._paid = snapshot["follows"], snapshot["paid"]
@@ -227,7 +227,7 @@ class SequenceReplay:
         self._draws = snapshot["draws"]
 
     def _open(self, stream: int) -> None:
-        """Lets sequences be drawn whose unrolls have all come, and been paid."""
+        """Makes sequences available once all their unrolls have arrived and been paid."""
         number = max(int(self._opened[stream]), self.oldest(stream))
         while number + self._span <= self.count[stream]:
             blocks = np.arange(number, number + self._span) % self._blocks

@@ -71,7 +71,7 @@ class UnrollReplaySettings(ReplaySettings):
             )
 
     def meaningless(self) -> dict[str, NoMeaning]:
-        """All but the share, unless there is one."""
+        """All other settings, if the share is 0."""
         return {} if self.share else switched_off(self, "share", "the replay", "0.5")
 
     def beside(self, num_envs: int) -> int:

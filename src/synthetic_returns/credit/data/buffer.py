@@ -87,7 +87,7 @@ class EpisodeBuffer:
         return int(np.count_nonzero(self.length))
 
     def add(self, episode: Episode, rng: np.random.Generator) -> None:
-        """Takes in the newest episode."""
+        """Adds the newest episode."""
         queue = self.slots // 2
         archive = self.slots - queue
         slot = int(self.seen) % queue
@@ -147,7 +147,7 @@ class EpisodeBuffer:
     ) -> dict[str, np.ndarray]:
         """Draws episodes, padded to the longest of them, rounded up to one of few lengths.
 
-        What it gives are the fields of an ``EpisodeBatch`` on the host: a compiled function takes
+        The result has the fields of an ``EpisodeBatch`` on the host: a compiled function takes
         them as they are, and faster than arrays that are put on the device one by one.
 
         Args:
@@ -185,7 +185,7 @@ class EpisodeBuffer:
         return self.arrays | {name: getattr(self, name) for name in OF_EPISODES}
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self.arrays = {name: x for name, x in snapshot.items() if name not in OF_EPISODES}
         for name in OF_EPISODES:
             setattr(self, name, snapshot[name])

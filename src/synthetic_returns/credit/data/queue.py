@@ -39,7 +39,7 @@ class EpisodeQueue:
         return sum(x.nbytes for episode in self for x in _arrays(episode).values())
 
     def add(self, episodes: Iterable[Episode]) -> None:
-        """Takes in the newest episodes."""
+        """Adds the newest episodes."""
         self._episodes.extend(episodes)
 
     def take(self, number: int) -> list[Episode]:

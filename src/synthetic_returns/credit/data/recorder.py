@@ -1,4 +1,4 @@
-"""Running episodes: recorded step by step from a stream, handed over when they end."""
+"""Running episodes: recorded step by step from a stream, passed on when they end."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ class EpisodeRecorder:
         return states * per_state
 
     def record(self, segment: Segment) -> Iterator[Ended]:
-        """Takes in a segment of numpy arrays; gives the episodes that ended in it."""
+        """Adds a segment of numpy arrays; returns the episodes that ended in it."""
         view, length = self._view, self.length
         observation, first, last, reward, discount = (
             np.asarray(getattr(segment, name))
@@ -110,7 +110,7 @@ class EpisodeRecorder:
         return dict(self._arrays)
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self._arrays = dict(snapshot)
 
     def _append(

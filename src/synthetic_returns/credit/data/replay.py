@@ -26,7 +26,7 @@ class Replay:
     500 episodes. While episodes are few, one look at each leaves most of what they tell unused."""
     batch_states: int | None = None
     """States in one update, at most: longer episodes come in smaller batches. Each holds many
-    states, and training on them more often would only fit their luck."""
+    states, and training on them more often would overfit."""
     warmup: int = 1
     """Episodes to gather before the first update."""
     save: bool = True

@@ -52,7 +52,7 @@ class Episodic(EpisodicSettings):
     def assign(
         self, state: EpisodicState, carry: None, segment: Segment
     ) -> tuple[Assignment, None]:
-        """C of each state arrived in."""
+        """``c`` of each state arrived in."""
         return Assignment(reward=state.contribution(jnp.asarray(segment.arrived))), carry
 
     def explain(self, state: EpisodicState, episodes: EpisodeBatch) -> Explanation:
@@ -62,7 +62,7 @@ class Episodic(EpisodicSettings):
     def of_states(
         self, state: EpisodicState, observation: Shaped[Array, "batch *shape"]
     ) -> Float[Array, "batch"]:
-        """C of any states."""
+        """``c`` of any states."""
         return state.contribution(observation)
 
     def report(self, state: EpisodicState) -> Metrics:

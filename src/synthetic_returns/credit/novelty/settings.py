@@ -48,5 +48,5 @@ class NoveltySettings:
             raise ValueError(f"most is {self.most}; it must be 1 or more.")
 
     def meaningless(self) -> dict[str, NoMeaning]:
-        """All but the weight, unless there is one."""
+        """All other settings, if the weight is 0."""
         return {} if self.weight else switched_off(self, "weight", "novelty", "0.1")

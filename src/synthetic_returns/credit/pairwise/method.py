@@ -58,7 +58,7 @@ class Pairwise(CreditMethod):
         check_positive_number("learning_rate", self.learning_rate)
 
     def meaningless(self) -> dict[str, NoMeaning]:
-        """What the other form has."""
+        """The settings of the other form."""
         if self.form == "plain":
             why = "in which a network sees both states and no vector stands for one"
             return {"rank": NoMeaning("form", why, "form low-rank")}

@@ -20,7 +20,7 @@ __all__ = ["Association", "associate"]
 
 
 class Association(eqx.Module):
-    """What one pass over an unroll gives.
+    """The result of one pass over an unroll.
 
     Attributes:
       loss: the mean squared error of the prediction, to be minimised.

@@ -22,8 +22,8 @@ class EpisodicMemory(eqx.Module):
       states: the ring of representations; slots that were not written yet hold zeros.
       steps: how many states of the running episode came before the next unroll; more than the
         capacity once the oldest were forgotten.
-      whole: whether the running episode was seen from its first state on. Of one that was not, the
-        sum over past states is cut, and no reward is to be predicted from it.
+      whole: whether the running episode was seen from its first state on. If not, the sum over
+        past states is incomplete, and no reward is predicted from it.
     """
 
     states: Float[Array, "batch capacity size"]

@@ -124,7 +124,7 @@ class Paper(AuxiliaryMethod):
     def of_states(
         self, model: StateAssociativeModel, features: Float[Array, "batch features"]
     ) -> Float[Array, "batch"]:
-        """C of any states."""
+        """``c`` of any states."""
         return model.contribution(features)
 
     def _current(self, states: AgentStates) -> Float[Array, "states batch size"]:

@@ -81,7 +81,7 @@ class Rudder(CreditMethod):
         check_not_negative("auxiliary_cost", self.auxiliary_cost)
 
     def meaningless(self) -> dict[str, NoMeaning]:
-        """The rewards in an auxiliary loss, if there is none."""
+        """The number of rewards in an auxiliary loss, if there is no such loss."""
         if self.auxiliary_cost:
             return {}
         why = "which leaves out the loss that they are in"

@@ -97,10 +97,10 @@ def discounted_returns(
 
 @dataclasses.dataclass(frozen=True)
 class Tvt(CreditMethod):
-    """Temporal value transport: whoever is remembered when it counts gets its share of the value.
+    """Temporal value transport: a remembered step is paid its share of the value at the read.
 
     A memory keeps a code of every state. At each step it is read by content, and what is read
-    helps to foretell the discounted return. Where a read is sharp and looks further back than
+    helps to predict the discounted return. Where a read is sharp and looks further back than
     the discount reaches, the step that is read is paid ``alpha w V``: the share of the read that it
     had, of the value at the time of the read. An episode of T steps takes O(T^2).
     """
@@ -120,7 +120,7 @@ class Tvt(CreditMethod):
     heads: int = 1
     """Reads at each step."""
     discount: float = 0.9
-    """Of the returns that are foretold."""
+    """Discount of the predicted returns."""
     horizon: int = 10
     """Reads that look no further back transport nothing: the agent's own discount reaches there. A
     discount of 0.9 reaches about 1 / (1 - 0.9) steps far."""

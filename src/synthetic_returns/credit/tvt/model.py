@@ -1,4 +1,4 @@
-"""A reconstructive memory: states are written as codes, and read by content to foretell value."""
+"""A reconstructive memory: states are written as codes, and read by content to predict value."""
 
 import math
 
@@ -116,7 +116,7 @@ class MemoryModel(eqx.Module):
     def __call__(
         self, code: Float[Array, "time batch code"], valid: Bool[Array, "time batch"]
     ) -> Reads:
-        """Reads the codes of earlier states at every step, and foretells the value.
+        """Reads the codes of earlier states at every step, and predicts the value.
 
         Args:
           code: of all states of whole episodes.

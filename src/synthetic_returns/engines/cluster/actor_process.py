@@ -50,7 +50,7 @@ class ActorProcess:
 
         Args:
           weights: what to act with.
-          life: where it differs from the last one, all environments start anew.
+          life: where it differs from the last one, all environments start again.
         """
         version, arrays = weights
         if version != self._version:

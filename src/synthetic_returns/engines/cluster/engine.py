@@ -70,7 +70,7 @@ class ClusterEngine(UnrollEngine):
         return self._learner.snapshot(running=False) | {"stale": Several([self._stale], int)}
 
     def restore(self, snapshots: Sequence[dict[str, Any]]) -> None:
-        """Goes on from a snapshot."""
+        """Restores a snapshot."""
         self.close()
         self._learner.restore(snapshots[0])
         self._stale = sum(snapshots[0]["stale"].items)

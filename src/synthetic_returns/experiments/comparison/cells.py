@@ -26,8 +26,9 @@ def cells(summary: MethodSummary) -> tuple[str, ...]:
     """The cells of one method."""
     improvement = summary.improvement
     everywhere = summary.tasks == summary.of_tasks
+    tasks = "1 task" if summary.tasks == 1 else f"{summary.tasks} tasks"
     return (
-        summary.method if everywhere else f"{summary.method}, {summary.tasks} tasks",
+        summary.method if everywhere else f"{summary.method}, {tasks}",
         f"{summary.solved} of {summary.runs}",
         _multiple(summary),
         _text(summary.success, 2),

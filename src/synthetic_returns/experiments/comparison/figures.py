@@ -23,7 +23,7 @@ COLUMNS = 3
 def draw_comparison(
     results: Mapping[str, Outcomes], overall: Sequence[MethodSummary], out: Path
 ) -> list[Path]:
-    """Draws curves.png and profiles.png in a folder; gives their paths.
+    """Draws curves.png and profiles.png in a folder; returns their paths.
 
     Args:
       results: by task, the finished runs of each method.

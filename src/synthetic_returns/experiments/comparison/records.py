@@ -25,7 +25,7 @@ def write_records(
     missing: Sequence[Missing],
     out: Path,
 ) -> list[Path]:
-    """Writes table.csv, runs.csv, curves.csv, profiles.csv and missing.csv; gives their paths.
+    """Writes table.csv, runs.csv, curves.csv, profiles.csv and missing.csv; returns their paths.
 
     Args:
       results: by task, the finished runs of each method.

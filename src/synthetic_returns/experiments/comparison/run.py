@@ -36,7 +36,7 @@ class Compared:
 def train_comparison(
     comparison: Comparison, runs: Path, *, workers: int | None = None
 ) -> Comparison:
-    """Trains all runs that have not finished yet; gives the comparison with those that failed.
+    """Trains all runs that have not finished yet; returns the comparison with those that failed.
 
     Args:
       comparison: what to do.

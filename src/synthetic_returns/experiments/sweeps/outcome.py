@@ -71,7 +71,7 @@ def read_outcomes(study: Study, settings: Settings) -> list[Outcome]:
 
 
 def setting_importance(study: Study) -> dict[str, float]:
-    """How much each setting has to do with being among the best quarter; the sum is 1.
+    """How much each setting matters for being among the best quarter; the sum is 1.
 
     PED-ANOVA (Watanabe et al. 2023) on all trials that have a value, the pruned ones too: without
     them, it would only be seen what tells good settings from very good ones. Empty for few trials.
@@ -93,7 +93,7 @@ def setting_importance(study: Study) -> dict[str, float]:
 
 
 def write_sweep(study: Study, settings: Settings, out: Path) -> list[Path]:
-    """Writes trials.csv, curves.csv, importance.csv and sweep.png; gives their paths."""
+    """Writes trials.csv, curves.csv, importance.csv and sweep.png; returns their paths."""
     outcomes, importance = read_outcomes(study, settings), setting_importance(study)
     tables = {
         "trials": [outcome.row() for outcome in outcomes],

@@ -70,7 +70,7 @@ class Sweep:
 
 
 def run_sweep(sweep: Sweep, trials: int, *, workers: int | None = None) -> Study:
-    """Trains until there are as many trials, in all places together; gives the record of them.
+    """Trains until there are as many trials, in all places together; returns the record of them.
 
     Raises:
       JobFailed: the first trials all ended with errors.

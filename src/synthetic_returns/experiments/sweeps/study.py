@@ -162,7 +162,7 @@ def read_settings(folder: Path, storage: str | None) -> tuple[Study, Settings]:
 
 @contextlib.contextmanager
 def damage(folder: Path, storage: str | None) -> Iterator[None]:
-    """Tells of a record that cannot be read by its name: Optuna stumbles over it in many ways."""
+    """Names a record that cannot be read; Optuna fails on it in many ways."""
     try:
         yield
     except RunError:
@@ -233,7 +233,7 @@ def _journal(path: Path) -> JournalStorage:
 
 @contextlib.contextmanager
 def quiet():
-    """Optuna tells about every study and trial; so do we, in our own words."""
+    """Silences Optuna's log of studies and trials; the sweep prints its own."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(logging.WARNING)
     try:

@@ -80,7 +80,8 @@ def _prepare(out: Path, settings: dict[str, Any], overwrite: bool) -> Any:
     written = out / SETTINGS
     if written.exists():
         other = read_json(written, "choose another --out") != settings
-        if other and not overwrite:
+        # Before there is a model, nothing was made: the data were refused, and mended since.
+        if other and not overwrite and (out / MODEL).exists():
             raise RunError(
                 f"{out} holds the explanation of other data, or with other settings: choose "
                 "another --out, or replace it with --overwrite"
@@ -114,8 +115,8 @@ def _fit(logs: Sequence[LogFile], credit: Credit, out: Path, progress: Progress)
     format = read_format(looked_at(), standardised=credit.encoder is None)
     if _count(lengths) < 2 * TEST_EVERY:
         raise RunError(
-            f"there are {_count(lengths)} episodes: at least {2 * TEST_EVERY} are needed to learn "
-            "from some and test on others, hundreds to find anything"
+            f"number of episodes: {_count(lengths)}; at least {2 * TEST_EVERY} are needed to "
+            "learn from some and test on others, hundreds to find anything"
         )
     credit.fit(
         _Part(logs, test=False),

@@ -34,10 +34,7 @@ ARMS = ("relabelled", "stale", "none", "dense")
 OURS: dict[str, tuple[str, dict[str, Any]]] = {
     "chain": ("synthetic_returns/Chain-v0", {}),
     "catch": ("synthetic_returns/CatchDelayed-v0", {"runs": 5}),
-    "key-to-door": (
-        "synthetic_returns/KeyToDoor-v0",
-        {"view": "full", "distractor_steps": 15, "apples": 2},
-    ),
+    "key-to-door": ("synthetic_returns/KeyToDoor-v0", {"distractor_steps": 15, "apples": 2}),
 }
 DENSE = {"catch": ("synthetic_returns/Catch-v0", {"runs": 5})}
 STEPS = {"chain": 60_000, "catch": 30_000, "key-to-door": 40_000}

@@ -40,6 +40,9 @@ def test_a_page_and_the_rewards(log):
     assert stages == ["looking", "learning", "writing data.npz", "scoring"]
     text = page.read_text()
     assert "the credit predicts" in text
+    score = json.loads((log / "out" / "score.json").read_text())
+    assert score["episodes"] == 12
+    assert f"{score['explained_variance']:.0%}" in text
     assert "What earns" in text
     assert "<img" in text
     assert "http" not in text.replace("http-equiv", "")  # nothing is fetched

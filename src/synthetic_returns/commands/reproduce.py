@@ -15,9 +15,10 @@ class Arguments:
     Studies: chain, catch, key-to-door, or all for these three. Further studies of the default
     method: untuned (one setting for all tasks), ladder (harder tasks), unharmed (Catch with rewards
     at once), seeds (20 seeds), parts (ablation) and stability (two million more steps, also of the
-    method episodic). Others: ablation (of episodic); impala (the paper's settings on the Chain) and
-    paper (the same on delayed Catch and Key-to-Door); exact (the credit of every method beside
-    exact credit, on small tasks); arena (every credit method on nine tasks; hours); skiing and pong (Atari, needs the extra [atari]; hours).
+    method episodic). Others: ablation (of episodic); impala (the paper's settings on the Chain);
+    paper (the same on delayed Catch and Key-to-Door); anchors (beside what others published); exact
+    (the credit of every method beside the exact one, on small tasks); arena (every credit method on
+    nine tasks; hours); skiing and pong (Atari, needs the extra [atari]; hours).
     """
 
     study: tyro.conf.Positional[str] = "all"

@@ -2,6 +2,7 @@
 
 from synthetic_returns.experiments.studies import (
     ablation,
+    anchors,
     arena,
     catch,
     chain,
@@ -37,6 +38,7 @@ STUDIES = {
         seeds.STUDY,
         stability.STUDY,
         unharmed.STUDY,
+        anchors.STUDY,
         skiing.STUDY,
         pong.STUDY,
     )

@@ -139,8 +139,8 @@ def policy_of(network: Network, observation: np.ndarray, time: np.ndarray) -> np
     core = network.initial_state(len(time))
     if not (core is None or isinstance(core, ClockState)):
         raise ValueError(
-            f"the agent's core is {type(network.core).__name__} and its policy depends on more than "
-            "the state and the time; set agent.lstm_size to 0."
+            f"the agent's core is {type(network.core).__name__} and its policy depends on more "
+            "than the state and the time; set agent.lstm_size to 0."
         )
     core = None if core is None else ClockState(steps)
     features = network.torso(jnp.asarray(observation))

@@ -74,8 +74,8 @@ class StateGraph:
             for after in self.after[state]:
                 if time[after] not in (-1, time[state] + 1):
                     raise ValueError(
-                        f"state {after} is there on step {time[after]} and on {time[state] + 1}; an "
-                        "agent that is told the time acts differently in both: use a task whose "
+                        f"state {after} is there on step {time[after]} and on {time[state] + 1}; "
+                        "an agent that is told the time acts differently in both: use a task whose "
                         "states count the steps."
                     )
                 time[after] = time[state] + 1

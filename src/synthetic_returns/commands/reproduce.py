@@ -27,10 +27,11 @@ class Arguments:
     """Seeds of every arm; by default each study's own number, mostly 4."""
     only: tuple[str, ...] = ()
     """Experiments of the study to run, by name; all by default. Their figure also shows the others
-    that have been run."""
+    that have been run. For exact and arena: tasks."""
     arms: tuple[str, ...] = ()
     """Arms to run, by name, such as advance; all by default. The others keep their record, and
-    figures show it. For studies that draw nothing but learning curves."""
+    figures show it. For studies that draw nothing but learning curves. For exact and arena:
+    methods."""
     quick: bool = False
     """Two seeds, smaller budgets, the main figures only: minutes instead of hours."""
     out: Path | None = None
@@ -60,15 +61,12 @@ def main(arguments: Sequence[str]) -> None:
     if parsed.seeds is not None:
         check_positive("seeds", parsed.seeds)
     if parsed.study == ARENA:
-        if parsed.only or parsed.arms:
-            raise ValueError(
-                f"--only and --arms are not for {ARENA!r}; use: synthetic-returns compare TASK..."
-            )
         from synthetic_returns.commands.compare import compare
         from synthetic_returns.experiments.studies.arena import arena
 
         grid = arena(quick=parsed.quick, seeds=parsed.seeds)
-        compare(grid, runs=runs / ARENA, out=out / ARENA, elsewhere="--runs")
+        part = {"tasks": parsed.only, "methods": parsed.arms}
+        compare(grid, runs=runs / ARENA, out=out / ARENA, elsewhere="--runs", **part)
         return
     if parsed.study == EXACT:
         _reproduce_exact(parsed, runs / EXACT, out / EXACT)

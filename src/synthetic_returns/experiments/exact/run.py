@@ -13,7 +13,7 @@ from synthetic_returns.experiments.exact.probe import probed
 from synthetic_returns.experiments.exact.tasks import POLICIES, Policy, SmallTask
 from synthetic_returns.training.jobs import claim_folder
 from synthetic_returns.utils.cores import pin, usable_cores
-from synthetic_returns.utils.suggestions import unknown
+from synthetic_returns.utils.suggestions import chosen_names
 from synthetic_returns.utils.tables import Row, read_csv, write_csv
 
 __all__ = ["Cell", "ExactStudy", "train_exact"]
@@ -67,11 +67,11 @@ class ExactStudy:
 
     def only(self, tasks: Sequence[str], methods: Sequence[str]) -> "ExactStudy":
         """A part of it; where no names are given, all."""
-        chosen = _known("task", tasks, [task.name for task in self.tasks])
+        chosen = chosen_names("task", tasks, [task.name for task in self.tasks])
         return dataclasses.replace(
             self,
             tasks=tuple(task for task in self.tasks if task.name in chosen),
-            methods=tuple(_known("method", methods, self.methods)),
+            methods=tuple(chosen_names("method", methods, self.methods)),
         )
 
     @property
@@ -114,10 +114,3 @@ def train_exact(cells: Sequence[Cell], runs: Path) -> Iterator[tuple[Cell, str]]
 def _take_core(free: Any) -> None:
     """Processes with a core of their own do not slow each other down."""
     pin(os.getpid(), free.get())
-
-
-def _known(kind: str, names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-    for name in names:
-        if name not in known:
-            raise ValueError(unknown(kind, name, known))
-    return names or known

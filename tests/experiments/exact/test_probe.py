@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from synthetic_returns.engines.engine import make_engine
+from synthetic_returns.envs.base import Environment
 from synthetic_returns.envs.chain import Chain
 from synthetic_returns.envs.linear_key_to_door import LinearKeyToDoor
 from synthetic_returns.envs.watch_repair import WatchRepair
@@ -17,6 +18,12 @@ from synthetic_returns.experiments.exact.tasks import Certain, Watches
 CORRIDOR = Certain("corridor", "Corridor", LinearKeyToDoor(), "chain", 640)
 CHAIN = Certain("chain", "Chain", Chain(length=5, trigger=2, free_moves=3), "chain", 640)
 WATCHES = Watches("watches", "Watches", WatchRepair(length=6), "watch-repair", 640)
+
+
+class Untold(LinearKeyToDoor):
+    """Does not know what its steps contribute."""
+
+    owed = Environment.owed
 
 
 def of_some_agent(task, method="none"):
@@ -69,6 +76,18 @@ def test_credit_is_what_the_agent_is_paid():
     assert credited(*of_some_agent(CORRIDOR, "cocoa")[:3]).shape == (5, 500, 4)
 
 
+def test_the_oracle_of_the_corridor_pays_for_the_key_and_takes_it_back_at_a_closed_door():
+    config, explainer, trajectory, _ = of_some_agent(CORRIDOR, "oracle")
+    paid = credited(config, explainer, trajectory)
+    reward = np.asarray(trajectory.timestep.reward[1:])
+    np.testing.assert_allclose(paid.sum(axis=0), reward.sum(axis=0), atol=1e-6)
+    action = np.asarray(trajectory.action)
+    key, opens = action[0] == 0, action[3] == 3
+    np.testing.assert_allclose(paid[0], key, atol=1e-6)
+    np.testing.assert_allclose(paid[3], np.where(key & ~opens, -1, 0), atol=1e-6)
+    np.testing.assert_allclose(paid[1:3], reward[1:3], atol=1e-6)
+
+
 def test_rows_of_a_run():
     rows = probed(CORRIDOR, "none", "random", 0)
     of = {name: [r for r in rows if r["method"] == name] for name in ("none", "return")}
@@ -80,7 +99,8 @@ def test_rows_of_a_run():
 
 
 def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
-    study = ExactStudy((CORRIDOR,), ("none", "oracle"), 1)
+    untold = dataclasses.replace(CORRIDOR, env=Untold())
+    study = ExactStudy((untold,), ("none", "oracle"), 1)
     cell, refused = study.cells
     assert "does not know them" in refused.refusal()
     for path in cell.paths(tmp_path).values():

@@ -17,7 +17,8 @@ from synthetic_returns.utils.tables import Row
 __all__ = ["draw_all"]
 
 GREY = "#8a8a8a"
-REACH = 4.0  # of bias and deviation in the figure; what lies beyond stands at its edge
+WIDE, HIGH = 0.5, 0.1  # of a label, in the units of the axes
+REACH = 2.5  # of bias and deviation in the figure; what lies beyond stands at its edge
 
 
 def draw_all(
@@ -107,13 +108,7 @@ def _draw_errors(summary: Sequence[Row], titles: Mapping[str, str], out: Path) -
         circle = np.linspace(0, np.pi / 2, 100)
         ax.fill_between(np.cos(circle), np.sin(circle), color="#f3f7f0", zorder=0)
         found = [r for r in summary if r["task"] == task and r["policy"] == "random"]
-        for row in found:
-            x, y = (min(row[name], REACH) for name in ("bias", "deviation"))
-            ax.scatter(x, y, color=_colour(row["method"]), s=24, zorder=3, clip_on=False)
-            beyond = "" if max(row["bias"], row["deviation"]) <= REACH else " (beyond)"
-            ax.annotate(f"{row['method']}{beyond}", (x, y), xytext=(4, 3),
-                        textcoords="offset points", fontsize=7.5,
-                        color=_colour(row["method"]))  # fmt: skip
+        _draw_points(ax, found)
         ax.set_xlim(0, REACH)
         ax.set_ylim(0, REACH)
         ax.set_title(title)
@@ -124,6 +119,25 @@ def _draw_errors(summary: Sequence[Row], titles: Mapping[str, str], out: Path) -
         x=0.01, ha="left", fontsize=11, weight="bold",
     )  # fmt: skip
     return save(figure, out / "exact-errors.png")
+
+
+def _draw_points(ax: Axes, rows: Sequence[Row]) -> None:
+    """A labelled point for each method; what lies beyond the edge says by how much."""
+    labels: list[tuple[float, float]] = []
+    for row in sorted(rows, key=lambda row: row["deviation"]):
+        x, y = min(row["bias"], REACH), min(row["deviation"], REACH)
+        beyond = max(row["bias"], row["deviation"])
+        text = row["method"] if beyond <= REACH else f"{row['method']} ({beyond:.0f})"
+        lift = y
+        while any(abs(x - u) < WIDE and abs(lift - v) < HIGH for u, v in labels):
+            lift += HIGH / 8
+        labels.append((x, lift))
+        colour = _colour(row["method"])
+        ax.scatter(x, y, color=colour, s=24, zorder=3, clip_on=False)
+        ax.annotate(
+            text, (x, y), (x + 0.05, lift), fontsize=7.5, color=colour, va="center",
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": colour, "shrinkB": 2},
+        )  # fmt: skip
 
 
 def _draw_curves(
@@ -142,7 +156,7 @@ def _draw_curves(
         for task, colour in zip(titles, ("#e8710a", "#1f77b4", "#1b7f3b", "#7a2fb0"), strict=False):
             _draw_one(ax, [r for r in rows if r["task"] == task and r["method"] == method], colour)
         ax.set_title(method, fontsize=9)
-        ax.set_ylim(-0.45, 1.05)
+        ax.set_ylim(-0.25, 1.05)
         ax.set_xscale("log", base=2)
         ax.set_xticks([1 / 64, 1 / 8, 1], ["1/64", "1/8", "1"])
     colours = ("#e8710a", "#1f77b4", "#1b7f3b", "#7a2fb0")
@@ -150,7 +164,7 @@ def _draw_curves(
         [Line2D([], [], color=colour) for colour in colours[: len(titles)]], list(titles.values()),
         loc="outside lower center", ncols=4,
     )  # fmt: skip
-    figure.supxlabel("share of the episodes", fontsize=9)
+    axes[-1, columns // 2].set_xlabel("share of the episodes")
     figure.supylabel("correlation with the exact advantage", fontsize=9)
     return save(figure, out / "exact-curves.png")
 

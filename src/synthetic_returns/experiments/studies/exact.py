@@ -15,7 +15,6 @@ SEEDS = 5
 TASKS = (
     Certain("chain", "Chain", Chain(), "chain", 40_000),
     Certain("corridor-5", "Key-to-Door in 5 cells", LinearKeyToDoor(), "chain", 10_000),
-    Certain("corridor-20", "Key-to-Door in 20 cells", LinearKeyToDoor(length=20), "chain", 40_000),
     Watches("watch-repair", "Watch repair", WatchRepair(), "watch-repair", 100_000),
 )
 QUICK_METHODS = ("none", "advance", "rudder", "cocoa")

@@ -9,7 +9,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from synthetic_returns.experiments.experiment import NONE, Arm, Bar, Experiment
 from synthetic_returns.experiments.figures.curves import draw_curves
-from synthetic_returns.experiments.figures.style import new_figure, save
+from synthetic_returns.experiments.figures.style import legend_below, new_figure, save
 from synthetic_returns.experiments.method_arms import ADVANCE, ORACLE, method_arm
 from synthetic_returns.experiments.studies import untuned
 from synthetic_returns.experiments.study import Results, Study
@@ -95,12 +95,7 @@ def draw(results: Results, out: Path) -> list[Path]:
         )
     for ax in axes[len(shown) :]:
         ax.set_visible(False)
-    handles = {
-        label: handle
-        for ax in axes
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=len(handles))
+    legend_below(figure, columns=4)
     return [save(figure, out / "anchors.png")]
 
 

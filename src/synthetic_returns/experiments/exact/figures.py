@@ -123,13 +123,19 @@ def _draw_errors(summary: Sequence[Row], titles: Mapping[str, str], out: Path) -
 
 def _draw_points(ax: Axes, rows: Sequence[Row]) -> None:
     """A labelled point for each method; what lies beyond the edge says by how much."""
+    places = [(min(row["bias"], REACH), min(row["deviation"], REACH)) for row in rows]
     labels: list[tuple[float, float]] = []
+
+    def taken(x: float, y: float) -> bool:
+        beside_label = any(abs(x - u) < WIDE and abs(y - v) < HIGH for u, v in labels)
+        return beside_label or any(0.02 < u - x < WIDE and abs(y - v) < HIGH / 2 for u, v in places)
+
     for row in sorted(rows, key=lambda row: row["deviation"]):
         x, y = min(row["bias"], REACH), min(row["deviation"], REACH)
         beyond = max(row["bias"], row["deviation"])
         text = row["method"] if beyond <= REACH else f"{row['method']} ({beyond:.0f})"
         lift = y
-        while any(abs(x - u) < WIDE and abs(lift - v) < HIGH for u, v in labels):
+        while taken(x, lift):
             lift += HIGH / 8
         labels.append((x, lift))
         colour = _colour(row["method"])

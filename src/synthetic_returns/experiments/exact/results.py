@@ -18,7 +18,8 @@ __all__ = ["markdown_table", "write_exact"]
 
 TITLES = {
     "random": "The policy stays random; correlation after the last episode",
-    "learning": "The policy learns from the credit; correlation over all of the training",
+    "learning": "The policy learns from the credit; correlation over all of the training; "
+    "expected return of the last policy",
 }
 
 
@@ -67,4 +68,7 @@ def _cell(row: Row | None) -> str:
     if row is None:
         return ""
     low, high = row["correlation_lowest"], row["correlation_highest"]
-    return f"{row['correlation']:.2f} ({low:.2f} .. {high:.2f})"
+    text = f"{row['correlation']:.2f} ({low:.2f} .. {high:.2f})"
+    if row["policy"] == "learning":
+        text += f"; {row['expected_return_lowest']:.2f} .. {row['expected_return_highest']:.2f}"
+    return text

@@ -9,7 +9,7 @@ from synthetic_returns.utils.tables import Row
 __all__ = ["MEASURES", "by_run", "pooled", "summarise"]
 
 TINY = 1e-12
-MEASURES = ("correlation", "correlation_of_means", "bias", "deviation")
+MEASURES = ("correlation", "correlation_of_means", "bias", "deviation", "expected_return")
 
 
 def summarise(rows: Sequence[Row]) -> list[Row]:
@@ -26,8 +26,7 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
             values = [seed[name] for seed in seeds]
             row |= {name: np.mean(values)}
             row |= {f"{name}_lowest": np.min(values), f"{name}_highest": np.max(values)}
-        last = [run[-1]["expected_return"] for run in runs]
-        summary.append(row | {"expected_return": np.mean(last)})
+        summary.append(row)
     return summary
 
 
@@ -41,7 +40,7 @@ def by_run(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[list[Row]]]:
 
 
 def pooled(rows: Sequence[Row], *, all_of_it: bool) -> dict[str, float]:
-    """The measures of one run.
+    """The measures of one run, and the expected return at its end.
 
     Bias and deviation, the root of the variance, are in units of the exact credit: 0 for what is
     right, while paying nothing at all has a bias of 1 and no deviation.
@@ -71,4 +70,5 @@ def pooled(rows: Sequence[Row], *, all_of_it: bool) -> dict[str, float]:
         "correlation_of_means": together(column("correlation_of_means"), of_means),
         "bias": float(np.sqrt(total(column("bias") ** 2) / total(exact**2))),
         "deviation": float(np.sqrt(total(variance) / total(exact**2))),
+        "expected_return": float(rows[-1]["expected_return"]),
     }

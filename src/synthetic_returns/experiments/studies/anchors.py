@@ -40,9 +40,9 @@ def _anchor(
     )
 
 
-# For all arms, exploring ends after two thirds of the steps. Before the model is good, a repair only
-# costs, and an agent that explores little gives it up for good; an agent that explores to the end
-# goes on trying what it knows to be wrong. Chosen on seed 10.
+# For all arms, exploring ends after two thirds of the steps. Before the model is good, a repair is
+# a cost and nothing else, and an agent that explores little gives it up for good; an agent that
+# explores to the end goes on trying what it knows to be wrong. Chosen on seed 10.
 WATCH_REPAIR = _anchor(
     "watch-repair", "Watch repair", "watch-repair", 300_000,
     "--schedule-steps", "200000", "--optimizer.no-anneal",

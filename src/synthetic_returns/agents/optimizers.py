@@ -12,7 +12,7 @@ from synthetic_returns.utils.packed import Packed
 __all__ = ["SteadyState", "UsualState", "adam", "clip_unusual", "steady_adam"]
 
 MEMORY = 0.999  # decay of Adam's mean square
-UNSETTLED = 1_000  # first updates, whose large gradients do not count for the divisor
+UNSETTLED = 1_000  # first observations, whose large gradients do not count for the divisor
 GETTING_TO_KNOW = 100  # updates before any gradient is clipped
 
 
@@ -47,7 +47,7 @@ def steady_adam(
 
     Adam divides by the size of recent gradients. Once there is nothing left to learn, these are
     noise, but the steps stay as large as before. Here, as in AMSGrad, the divisor is the largest
-    mean square so far. The first updates do not count: the large gradients of an untrained model
+    mean square so far. The first ones do not count: the large gradients of an untrained model
     would slow down all later updates.
 
     All parameters are one vector in it. A small model has many arrays, and on a CPU starting an
@@ -59,9 +59,11 @@ def steady_adam(
         hold the weight at 1. It is a weight decay as in AdamW, which falls with the root of
         ``observed``, as standard errors do: a constant one would never learn what shows in few
         batches, however often it has come. It shrinks together with the steps; otherwise the model
-        would forget where nothing is left to learn. The model has to be packed, and ``update``
-        takes the additional argument ``observed``: how many independent observations, such as
-        episodes, all updates so far rest on. More updates on the same ones prove nothing more.
+        would forget where nothing is left to learn. The model has to be packed.
+
+    Where several updates learn from the same observations, ``update`` should be told how many
+    independent ones, such as episodes, all updates so far rest on: ``observed``. By default, each
+    update has its own.
     """
     inner = adam(learning_rate, b2=MEMORY)
 
@@ -70,7 +72,7 @@ def steady_adam(
         return SteadyState(inner.init(vector), jnp.zeros_like(vector))
 
     def update(
-        updates: Any, state: Any, params: Any = None, *, observed: Any = 1, **others: Any
+        updates: Any, state: Any, params: Any = None, *, observed: Any = None, **others: Any
     ) -> tuple[Any, SteadyState]:
         del others
         gradient, unravel = ravel_pytree(updates)
@@ -78,11 +80,12 @@ def steady_adam(
         step = jnp.asarray(moved)
         moments: Any = adam_state
         count, nu = moments[0].count.astype(jnp.float32), moments[0].nu
+        observed = count if observed is None else observed
         if significance:
             decay = jnp.minimum(significance / jnp.sqrt(jnp.maximum(observed, 1.0)), 1)
             step -= learning_rate * decay * ravel_pytree(params.only_weights())[0]
         square = nu / (1 - jnp.power(MEMORY, count))
-        largest = jnp.where(count > UNSETTLED, jnp.maximum(state.largest, square), square)
+        largest = jnp.where(observed > UNSETTLED, jnp.maximum(state.largest, square), square)
         step *= jnp.sqrt(square / jnp.maximum(largest, 1e-30))
         return unravel(step), SteadyState(adam_state, largest)
 

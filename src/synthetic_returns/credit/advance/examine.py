@@ -59,7 +59,7 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
         lambda s: (s.episodes, s.at_end, s.length),
         state,
         (
-            state.episodes + number,
+            state.episodes + number.astype(jnp.int32),
             state.at_end + rate * (at_end - state.at_end),
             state.length + rate * (length - state.length),
         ),

@@ -55,7 +55,7 @@ class AdvanceState(eqx.Module):
     evidence: Evidence
     at_end: Float[Array, ""]
     length: Float[Array, ""]
-    episodes: Float[Array, ""]
+    episodes: Int[Array, ""]
     updates: Int[Array, ""]
     stride: int = eqx.field(static=True)
     without: tuple[Part, ...] = eqx.field(static=True)
@@ -89,7 +89,7 @@ class AdvanceState(eqx.Module):
             evidence=Evidence.init(claims=5),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
-            episodes=jnp.zeros(()),
+            episodes=jnp.zeros((), jnp.int32),
             updates=jnp.zeros((), jnp.int32),
             stride=spec.stride,
             without=without,

@@ -134,11 +134,11 @@ def train(
     optimizer: Any = optimizer_of(learning_rate, state.without)
     gradient = state.trained.like(grads)
     updates, optimizer_state = optimizer.update(
-        gradient, state.optimizer, state.trained, observed=state.episodes
+        gradient, state.optimizer, state.trained, observed=state.episodes.astype(jnp.float32)
     )
     trained = eqx.apply_updates(state.trained, updates)
     average = _newest if "averaging" in state.without else suffix_average
-    averaged = functools.partial(average, count=state.updates)
+    averaged = functools.partial(average, count=state.episodes)
     return (
         eqx.tree_at(
             lambda s: (s.trained, s.averaged, s.optimizer, s.mean, s.at_stake, s.updates),

@@ -20,6 +20,8 @@ SHARED = (
     "results/arena/*",
     "results/cluster/*.csv",
     "results/pong/levels.csv",
+    "results/recorded/*",
+    "results/replay/summary.csv",
     "results/sweep-catch/*",
     "results/wrappers/summary.csv",
     "benchmarks/peers/README.md",

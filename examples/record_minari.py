@@ -44,8 +44,9 @@ def record(args: argparse.Namespace) -> str:
             print(f"part {part}: {len(returns)} episodes, mean return {mean:.1f}", flush=True)
     name = f"ours/{args.env.rpartition('/')[2]}/mixed-v0"
     env.create_dataset(
-        name, algorithm_name="SAC at several stages of its training", author="synthetic-returns",
-        author_email="nobody@example.org", code_permalink="https://example.org",
+        name, algorithm_name="SAC at several stages of its training", eval_env=args.env,
+        author="synthetic-returns", author_email="nobody@example.org",
+        code_permalink="https://example.org",
         description=f"{args.env}, {number} episodes, all rewards paid at the end",
     )  # fmt: skip
     return name

@@ -72,7 +72,8 @@ class Curve(BaseCallback):
 
 
 def train(args: argparse.Namespace, seed: int) -> None:
-    name = "-".join([args.env.rpartition("/")[2], *args.make])
+    paid = ["as-paid"] if args.as_paid else []
+    name = "-".join([args.env.rpartition("/")[2], *args.make, *paid])
     path = args.out / name / f"{args.arm}-seed{seed}.csv"
     if path.exists():
         print(f"{path} is finished")

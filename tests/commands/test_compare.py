@@ -93,6 +93,18 @@ def test_the_arena_is_made_by_the_same_code(trained, capsys):
     assert {"comparison.html", "comparison.json", "table.csv", "which-method.md"} <= names
 
 
+def test_the_arena_can_be_trained_in_pieces(trained, capsys):
+    small = ("reproduce", "arena", "--quick", "--seeds", "1")
+    main([*small, "--arms", "none", "oracle"])
+    assert trained == ["chain none seed 0", "chain oracle seed 0"]
+    trained.clear()
+    main([*small, "--only", "chain", "--arms", "advance"])
+    assert trained == ["chain advance seed 0"]
+    table = read_csv(Path("results-quick/arena/table.csv"))
+    assert [row["method"] for row in table] == ["none", "oracle", "advance"]  # of all pieces
+    assert "there is no method 'rudder'" in refused(capsys, *small, "--arms", "rudder")
+
+
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [

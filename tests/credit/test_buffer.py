@@ -104,11 +104,13 @@ def test_few_sizes():
 def test_batches_are_padded_to_few_lengths_and_fewer_numbers():
     """Episodes that end by failing have any length, and few of them end together."""
     shapes = {
-        padded([numbered(1, length=length)] * number, 100).reward.shape
-        for length in range(1, 101)
+        padded([numbered(1, length=length)] * number, 300).reward.shape
+        for length in range(1, 301, 3)
         for number in range(1, 17)
     }
-    assert shapes == {(length, number) for length in (32, 64, 100) for number in (1, 4, 16)}
+    assert shapes == {(length, number) for length in (64, 128, 256, 300) for number in (1, 4, 16)}
+    coarse = {padded_length(length, 300, base=4) for length in range(1, 301)}
+    assert coarse == {64, 256, 300}
 
 
 def test_a_buffer_too_small_to_have_an_archive_is_refused():

@@ -24,3 +24,10 @@ def test_what_the_arena_says_is_what_its_table_says():
         assert which_method(table) in found[1], "copy results/arena/which-method.md to the page"
     else:
         assert "has not been run in full" in found[1]
+
+
+def test_the_table_of_exact_credit_is_that_of_its_results():
+    found = re.search(r"<!-- exact:[^>]*-->\n(.*?)<!-- /exact -->", PAGE, flags=re.DOTALL)
+    assert found is not None
+    table = (ROOT / "results" / "exact" / "table.md").read_text()
+    assert table in found[1], "copy results/exact/table.md to the page"

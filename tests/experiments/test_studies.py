@@ -14,6 +14,7 @@ from synthetic_returns.experiments.experiment import Arm, unique_jobs
 from synthetic_returns.experiments.run import write_results
 from synthetic_returns.experiments.studies import parts
 from synthetic_returns.experiments.studies.ablation import REMOVED
+from synthetic_returns.experiments.studies.anchors import read_published
 from synthetic_returns.experiments.studies.catch import CATCH_DELAYED_20
 from synthetic_returns.experiments.studies.demo import STUDY as DEMO
 from synthetic_returns.experiments.studies.demo import demo_folder
@@ -28,6 +29,7 @@ FILES = {
     "untuned": ["untuned.png"],
     "ladder": ["ladder.png"],
     "unharmed": ["unharmed.png"],
+    "anchors": ["anchors.png"],
     "impala": ["impala.png"],
     "paper": ["paper.png"],
     "parts": ["parts.png"],
@@ -208,3 +210,14 @@ def test_the_demo_goes_on_with_an_interrupted_folder_and_else_takes_the_next(tmp
     assert demo_folder(tmp_path) == first
     (first / "demo.png").touch()
     assert demo_folder(tmp_path).name == "demo-002"
+
+
+def test_published_numbers_are_of_experiments_that_are_drawn_and_have_a_source():
+    study = STUDIES["anchors"]
+    known = {e.name for e in (*study.experiments, *study.also)}
+    rows = read_published()
+    assert {row["experiment"] for row in rows} == known
+    for row in rows:
+        assert row["source"]
+        assert row["env_steps"] > 0
+        assert (row["value"] != row["value"]) == (row["what"] == "budget")

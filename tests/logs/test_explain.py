@@ -40,6 +40,9 @@ def test_a_page_and_the_rewards(log):
     assert stages == ["looking", "learning", "writing data.npz", "scoring"]
     text = page.read_text()
     assert "the credit predicts" in text
+    score = json.loads((log / "out" / "score.json").read_text())
+    assert score["episodes"] == 12
+    assert f"{score['explained_variance']:.0%}" in text
     assert "What earns" in text
     assert "<img" in text
     assert "http" not in text.replace("http-equiv", "")  # nothing is fetched
@@ -120,8 +123,17 @@ def test_the_sentence_says_what_was_found():
 
 def test_too_few_episodes(tmp_path):
     write_npz(tmp_path / "data.npz", EPISODES[:6])
-    with pytest.raises(RunError, match="there are 6 episodes: at least 10 are needed"):
+    with pytest.raises(RunError, match="number of episodes: 6; at least 10 are needed"):
         explain(tmp_path)
+
+
+def test_data_that_were_refused_can_be_mended(tmp_path):
+    flawed = EPISODES[0] | {"rewards": np.full_like(EPISODES[0]["rewards"], np.nan)}
+    write_npz(tmp_path / "data.npz", [*EPISODES[1:9], flawed])
+    with pytest.raises(ValueError, match=r"episode 8 of .* is nan"):
+        explain(tmp_path)
+    write_npz(tmp_path / "data.npz", EPISODES)
+    assert explain(tmp_path)[0].exists()
 
 
 def test_images_and_names_of_states(tmp_path):

@@ -3,6 +3,7 @@
 import argparse
 import functools
 import sys
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,7 +61,9 @@ def test_what_was_sampled_is_paid(numpy):
     assert callback.credit.driver.max_episode_steps == 500  # CartPole's time limit
     episode = made_up_episode(100, 5)
     chunks = [sampled("a", part(episode, 0, 3), numpy=numpy)]
-    give(samples=chunks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # users could do nothing about one
+        give(samples=chunks)
     chunks.append(sampled("a", part(episode, 3, 5), start=3, numpy=numpy))
     give(samples=chunks[1:])
     paid = np.concatenate([np.asarray(chunk.get_rewards()) for chunk in chunks])

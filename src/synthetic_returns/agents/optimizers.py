@@ -40,7 +40,9 @@ class SteadyState(NamedTuple):
     largest: Any
 
 
-def steady_adam(learning_rate: float, *, significance: float = 0.0) -> optax.GradientTransformation:
+def steady_adam(
+    learning_rate: float, *, significance: float = 0.0
+) -> optax.GradientTransformationExtraArgs:
     """Adam, whose steps stay small where gradients have become small.
 
     Adam divides by the size of recent gradients. Once there is nothing left to learn, these are
@@ -54,10 +56,12 @@ def steady_adam(learning_rate: float, *, significance: float = 0.0) -> optax.Gra
     Args:
       learning_rate: the learning rate.
       significance: how many standard errors the mean gradient of a weight must differ from 0 to
-        hold the weight at 1. It is a weight decay as in AdamW, which falls with the root of the
-        number of updates, as standard errors do: a constant one would never learn what shows in
-        few batches, however often it has come. It shrinks together with the steps; otherwise the
-        model would forget where nothing is left to learn. The model has to be packed.
+        hold the weight at 1. It is a weight decay as in AdamW, which falls with the root of
+        ``observed``, as standard errors do: a constant one would never learn what shows in few
+        batches, however often it has come. It shrinks together with the steps; otherwise the model
+        would forget where nothing is left to learn. The model has to be packed, and ``update``
+        takes the additional argument ``observed``: how many independent observations, such as
+        episodes, all updates so far rest on. More updates on the same ones prove nothing more.
     """
     inner = adam(learning_rate, b2=MEMORY)
 
@@ -65,21 +69,24 @@ def steady_adam(learning_rate: float, *, significance: float = 0.0) -> optax.Gra
         vector, _ = ravel_pytree(params)
         return SteadyState(inner.init(vector), jnp.zeros_like(vector))
 
-    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, SteadyState]:
+    def update(
+        updates: Any, state: Any, params: Any = None, *, observed: Any = 1, **others: Any
+    ) -> tuple[Any, SteadyState]:
+        del others
         gradient, unravel = ravel_pytree(updates)
         moved, adam_state = inner.update(gradient, state.adam)
         step = jnp.asarray(moved)
         moments: Any = adam_state
         count, nu = moments[0].count.astype(jnp.float32), moments[0].nu
         if significance:
-            decay = jnp.minimum(significance / jnp.sqrt(count), 1)
+            decay = jnp.minimum(significance / jnp.sqrt(jnp.maximum(observed, 1.0)), 1)
             step -= learning_rate * decay * ravel_pytree(params.only_weights())[0]
         square = nu / (1 - jnp.power(MEMORY, count))
         largest = jnp.where(count > UNSETTLED, jnp.maximum(state.largest, square), square)
         step *= jnp.sqrt(square / jnp.maximum(largest, 1e-30))
         return unravel(step), SteadyState(adam_state, largest)
 
-    return optax.GradientTransformation(init, update)
+    return optax.GradientTransformationExtraArgs(init, update)
 
 
 class UsualState(NamedTuple):

@@ -99,6 +99,8 @@ def compare(
     elsewhere: str,
     train: bool = True,
     workers: int | None = None,
+    tasks: Sequence[str] = (),
+    methods: Sequence[str] = (),
 ) -> Path:
     """Trains what is missing, and writes and prints the results.
 
@@ -109,6 +111,9 @@ def compare(
       elsewhere: the flag that names another place for the runs, for messages.
       train: whether anything is trained.
       workers: how many runs train in parallel; by default one per core.
+      tasks: the experiments to train, by name; by default all. The results are of all that was
+        trained before, too.
+      methods: the methods to train; by default all.
 
     Returns:
       The page.
@@ -126,7 +131,9 @@ def compare(
     claim_results(out, experiments)
     check_earlier_runs(comparison.experiments, runs, configure, elsewhere=elsewhere)
     if train:
-        comparison = train_comparison(comparison, runs, workers=workers)
+        trained = train_comparison(comparison.only(tasks, methods), runs, workers=workers)
+        missing = (*comparison.missing, *trained.missing)
+        comparison = dataclasses.replace(comparison, missing=missing)
     compared = write_comparison(comparison, runs, out)
     page = write_comparison_page(compared, out / "comparison.html")
     print_comparison(compared, page)

@@ -16,9 +16,10 @@ class Arguments:
     Studies: chain, catch, key-to-door, or all for these three. Further studies of the default
     method: untuned (one setting for all tasks), ladder (harder tasks), unharmed (Catch with rewards
     at once), seeds (20 seeds), parts (ablation) and stability (two million more steps, also of the
-    method episodic). Others: ablation (of episodic); impala (the paper's settings on the Chain) and
-    paper (the same on delayed Catch and Key-to-Door); arena (every credit method on nine tasks;
-    many hours); skiing and pong (Atari, needs the extra [atari]; hours).
+    method episodic). Others: ablation (of episodic); impala (the paper's settings on the Chain);
+    paper (the same on delayed Catch and Key-to-Door); anchors (beside what others published); exact
+    (the credit of every method beside the exact one, on small tasks); arena (every credit method on
+    nine tasks; hours); skiing and pong (Atari, needs the extra [atari]; hours).
     """
 
     study: tyro.conf.Positional[str] = "all"
@@ -27,10 +28,11 @@ class Arguments:
     """Seeds of every arm; by default each study's own number, mostly 4."""
     only: tuple[str, ...] = ()
     """Experiments of the study to run, by name; all by default. Their figure also shows the others
-    that have been run."""
+    that have been run. For exact and arena: tasks."""
     arms: tuple[str, ...] = ()
     """Arms to run, by name, such as advance; all by default. The others keep their record, and
-    figures show it. For studies that draw nothing but learning curves."""
+    figures show it. For studies that draw nothing but learning curves. For exact and arena:
+    methods."""
     quick: bool = False
     """Two seeds, smaller budgets, the main figures only: minutes instead of hours."""
     out: Path | None = None
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     from synthetic_returns.commands.report import report
     from synthetic_returns.commands.show_results import print_results
     from synthetic_returns.commands.train import configuration
-    from synthetic_returns.experiments.catalog import ARENA, find_studies
+    from synthetic_returns.experiments.catalog import ARENA, EXACT, find_studies
     from synthetic_returns.experiments.earlier_runs import check_earlier_runs
     from synthetic_returns.experiments.experiment import unique_jobs
     from synthetic_returns.experiments.run import reproduce
@@ -60,15 +62,15 @@ def main(arguments: Sequence[str]) -> None:
     if parsed.seeds is not None:
         check_positive("seeds", parsed.seeds)
     if parsed.study == ARENA:
-        if parsed.only or parsed.arms:
-            raise ValueError(
-                f"--only and --arms are not for {ARENA!r}; use: synthetic-returns compare TASK..."
-            )
         from synthetic_returns.commands.compare import compare
         from synthetic_returns.experiments.studies.arena import arena
 
         grid = arena(quick=parsed.quick, seeds=parsed.seeds)
-        compare(grid, runs=runs / ARENA, out=out / ARENA, elsewhere="--runs")
+        part = {"tasks": parsed.only, "methods": parsed.arms}
+        compare(grid, runs=runs / ARENA, out=out / ARENA, elsewhere="--runs", **part)
+        return
+    if parsed.study == EXACT:
+        _reproduce_exact(parsed, runs / EXACT, out / EXACT)
         return
     studies = find_studies(parsed.study)
     if parsed.only:
@@ -85,3 +87,17 @@ def main(arguments: Sequence[str]) -> None:
     check_earlier_runs(experiments, runs, configuration, elsewhere="--runs")
     print_results(out, reproduce(studies, runs=runs, out=out))
     report([job.out for job in unique_jobs(experiments, runs)], out / "report.html")
+
+
+def _reproduce_exact(parsed: Arguments, runs: Path, out: Path) -> None:
+    """Compares credit with the exact one."""
+    from synthetic_returns.experiments.exact.results import write_exact
+    from synthetic_returns.experiments.exact.run import train_exact
+    from synthetic_returns.experiments.studies.exact import exact
+
+    study = exact(quick=parsed.quick, seeds=parsed.seeds)
+    cells = study.only(parsed.only, parsed.arms).cells
+    for number, (cell, refusal) in enumerate(train_exact(cells, runs), start=1):
+        print(f"{number} of {len(cells)}: {cell.task.name} {cell.method} {refusal}".rstrip())
+    for path in write_exact(study, runs, out):
+        print(path)

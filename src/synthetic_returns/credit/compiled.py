@@ -29,6 +29,7 @@ class Functions(NamedTuple):
     learn: Callable[..., Any]
     examine: Callable[..., Any]
     assign: Callable[..., Any]
+    assign_at: Callable[..., Any]
     explain: Callable[..., Any]
     copy: Callable[..., Any]
 
@@ -82,6 +83,11 @@ def compiled(
         credit, carry = method.pay(state_of(arrays), carry, segment, stride)
         return (credit.reward, credit.advantage), carry
 
+    def assign_at(arrays: list[Array], time: Array, fields: dict[str, Any]) -> Array | None:
+        carry = method.resume(state_of(arrays), time), jnp.zeros(len(time))
+        (reward, _), _ = assign(arrays, carry, fields)
+        return reward
+
     def explain(arrays: list[Array], batch: dict[str, Any]) -> Explanation:
         return method.explain(state_of(arrays), EpisodeBatch(**seen(batch)))
 
@@ -93,6 +99,7 @@ def compiled(
         jax.jit(learn, donate_argnums=0),
         jax.jit(examine, donate_argnums=0),
         jax.jit(assign),
+        jax.jit(assign_at),
         jax.jit(explain),
         jax.jit(copy),
     )

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -198,10 +197,8 @@ class CreditDriver(EpisodeLearner, Generic[Item]):
             discount=np.ones((1, len(rows)), np.float32),
             action=None if action is None else action[rows][None],
         )
-        state = self._functions.state(self._known)
-        carry = self.method.resume(state, jnp.asarray(time)), jnp.zeros(len(rows))
-        assignment, _ = self._credit(carry, segment)
-        return np.asarray(assignment.reward)[0, :number]
+        reward = self._functions.assign_at(self._known, time, vars(segment))
+        return np.asarray(reward)[0, :number]
 
     def forget(self, stream: int) -> list[Item]:
         """Drops the running episodes of a stream; returns the items that waited for their end."""

@@ -26,6 +26,7 @@ from synthetic_returns.utils.buckets import bucket
 __all__ = ["EpisodeLearner"]
 
 EXAMINED_STATES = 10_000  # at once, at most: episodes of images may end in many places together
+EXAMINED_BASE = 4  # of the lengths: an episode is examined once, and that is soon done
 NO_EPISODES = Replay(slots=2, save=False)  # of a method that learns nothing
 FIELDS = {Need.ACTIONS: "action", Need.LOG_PROBS: "log_probs", Need.VALUES: "value"}
 
@@ -128,11 +129,13 @@ class EpisodeLearner:
             return
         longest = max(map(len, episodes))
         max_steps = max(longest, self.buffer.max_steps)
-        together = max(1, EXAMINED_STATES // padded_length(longest, max_steps))
+        padded = padded_length(longest, max_steps, base=EXAMINED_BASE)
+        together = max(1, EXAMINED_STATES // padded)
         together = bucket(together + 1, base=4) // 4  # so that their number is not padded
         for start in range(0, len(episodes), together):
-            some = side_by_side(episodes[start : start + together], max_steps, self._fields)
-            self._arrays = self._functions.examine(self._arrays, some)
+            some = episodes[start : start + together]
+            batch = side_by_side(some, max_steps, self._fields, base=EXAMINED_BASE)
+            self._arrays = self._functions.examine(self._arrays, batch)
 
     def train(self, updates: int, rng: np.random.Generator | None = None) -> None:
         """Trains on batches from the buffer.
@@ -218,7 +221,7 @@ class EpisodeLearner:
         for episode in episodes:
             self.buffer.add(episode, rng)
         if len(self.buffer) >= min(replay.warmup, self.buffer.slots):
-            self.updates_owed += replay.updates_per_episode * len(episodes)
+            self.updates_owed += replay.updates_for(len(episodes), int(self.buffer.seen))
         updates = int(self.updates_owed)
         self.updates_owed -= updates
         self.train(updates, rng)

@@ -107,6 +107,11 @@ class LinearKeyToDoor(Environment[LinearState]):
         action = jnp.where(state.cell == 0, TAKE_KEY, self._side(state.cell))
         return jnp.where(state.cell == self.length - 2, OPEN, action).astype(jnp.int32)
 
+    def owed(self, state: LinearState) -> Float32[Array, ""]:
+        """The treasure, from the key on, unless the door was passed without opening it."""
+        ahead = state.key & (state.cell < self.length - 1)
+        return jnp.where(state.opened | ahead, jnp.float32(self.treasure), jnp.float32(0))
+
     def render(self, state: LinearState) -> np.ndarray:
         """The corridor with the key (gold), apples (red), the door (green) and the agent (blue)."""
         pixels = np.full((1, self.length, 3), 30, np.uint8)

@@ -2,6 +2,7 @@
 
 from synthetic_returns.experiments.studies import (
     ablation,
+    anchors,
     arena,
     catch,
     chain,
@@ -19,10 +20,11 @@ from synthetic_returns.experiments.studies import (
 from synthetic_returns.experiments.study import Study
 from synthetic_returns.utils.suggestions import unknown
 
-__all__ = ["ALL", "ARENA", "EXPERIMENTS", "STUDIES", "find_studies"]
+__all__ = ["ALL", "ARENA", "EXACT", "EXPERIMENTS", "STUDIES", "find_studies"]
 
 ALL = "all"
-ARENA = arena.NAME  # not a study: a comparison, with results of its own kind
+# Not studies: comparisons, with results of their own kind.
+ARENA, EXACT = arena.NAME, "exact"
 FIGURES = (chain.STUDY, catch.STUDY, key_to_door.STUDY)  # what the paper shows: "all"
 STUDIES = {
     study.name: study
@@ -36,6 +38,7 @@ STUDIES = {
         seeds.STUDY,
         stability.STUDY,
         unharmed.STUDY,
+        anchors.STUDY,
         skiing.STUDY,
         pong.STUDY,
     )
@@ -52,5 +55,5 @@ def find_studies(name: str) -> tuple[Study, ...]:
     if name == ALL:
         return FIGURES
     if name not in STUDIES:
-        raise ValueError(unknown("study", name, [ALL, *STUDIES, ARENA]))
+        raise ValueError(unknown("study", name, [ALL, *STUDIES, ARENA, EXACT]))
     return (STUDIES[name],)

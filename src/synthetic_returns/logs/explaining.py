@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,8 @@ TEST_EVERY = 5  # one episode in so many is not fitted, and says how good the re
 SCORED = 2000  # of these, at most
 SAMPLED_STEPS = 20_000  # from which the kinds of states are found
 SHOWN = 6  # episodes on the page
-MODEL, SETTINGS, LENGTHS, PAGE = "credit.npz", "settings.json", "lengths.npz", "explanation.html"
-REWARDS = "rewards"
+MODEL, SETTINGS, LENGTHS = "credit.npz", "settings.json", "lengths.npz"
+REWARDS, SCORE, PAGE = "rewards", "score.json", "explanation.html"
 
 Progress = Callable[[str, float], None]
 
@@ -58,6 +57,7 @@ def explain_log(
             if not written.exists():  # only whole files have their names
                 _write(log, written, credit, lengths[str(index)], progress)
         explained = _explain(logs, credit, settings, progress)
+        write_atomically(out / SCORE, json.dumps(explained.score.figures(), indent=2) + "\n")
         return write_explanation(out / PAGE, explained)
     finally:
         lock.close()
@@ -80,7 +80,8 @@ def _prepare(out: Path, settings: dict[str, Any], overwrite: bool) -> Any:
     written = out / SETTINGS
     if written.exists():
         other = read_json(written, "choose another --out") != settings
-        if other and not overwrite:
+        # Before there is a model, nothing was made: the data were refused, and mended since.
+        if other and not overwrite and (out / MODEL).exists():
             raise RunError(
                 f"{out} holds the explanation of other data, or with other settings: choose "
                 "another --out, or replace it with --overwrite"
@@ -90,9 +91,9 @@ def _prepare(out: Path, settings: dict[str, Any], overwrite: bool) -> Any:
     out.mkdir(parents=True, exist_ok=True)
     lock = acquire_lock(out / ".lock", f"process {{owner}} is writing to {out}: wait for it")
     if overwrite:
-        for old in (out / MODEL, out / LENGTHS, out / PAGE, *(out / REWARDS).glob("*")):
-            if old.exists():
-                os.unlink(old)
+        made = (out / name for name in (MODEL, LENGTHS, SCORE, PAGE))
+        for old in (*made, *(out / REWARDS).glob("*")):
+            old.unlink(missing_ok=True)
     write_atomically(written, json.dumps(settings, indent=2) + "\n")
     (out / REWARDS).mkdir(exist_ok=True)
     return lock
@@ -114,8 +115,8 @@ def _fit(logs: Sequence[LogFile], credit: Credit, out: Path, progress: Progress)
     format = read_format(looked_at(), standardised=credit.encoder is None)
     if _count(lengths) < 2 * TEST_EVERY:
         raise RunError(
-            f"there are {_count(lengths)} episodes: at least {2 * TEST_EVERY} are needed to learn "
-            "from some and test on others, hundreds to find anything"
+            f"number of episodes: {_count(lengths)}; at least {2 * TEST_EVERY} are needed to "
+            "learn from some and test on others, hundreds to find anything"
         )
     credit.fit(
         _Part(logs, test=False),

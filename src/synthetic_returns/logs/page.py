@@ -74,7 +74,8 @@ def found(score: Score) -> tuple[bool, str]:
 def write_explanation(path: Path, explained: Explained) -> Path:
     """Writes the page."""
     good, sentence = found(explained.score)
-    names = ", ".join(Path(one).name for one in explained.settings["data"])
+    data = map(Path, explained.settings["data"])  # an id of Minari's is no path
+    names = ", ".join(one.name if one.is_absolute() else str(one) for one in data)
     title = f"What earned the outcome: {names}"
     facts = {
         "method": explained.credit.method.name,

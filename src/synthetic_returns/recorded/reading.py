@@ -33,10 +33,11 @@ def read_episodes(data: Any) -> Iterator[Episode]:
     """The episodes of a collection, or of one mapping of padded arrays ``[B, T, ...]``."""
     if isinstance(data, Mapping):
         data = _unpadded(data)
-    if not isinstance(data, Iterable):
+    if not isinstance(data, Iterable) or isinstance(data, str):
         raise ValueError(
             f"the episodes are a {type(data).__name__}; give a list of episodes, each a mapping "
-            f"of arrays {SHAPES}, or one mapping of padded arrays [B, T, ...] with a mask."
+            f"of arrays {SHAPES}, or one mapping of padded arrays [B, T, ...] with a mask. For "
+            "files, there is the command `synthetic-returns explain`."
         )
     for number, one in enumerate(data):
         yield read_episode(one, f"episode {number}")
@@ -57,6 +58,11 @@ def read_episode(data: Any, where: str = "the episode") -> Episode:
         if len(data) not in (2, 3):
             raise ValueError(f"{where} is a tuple of {len(data)}; it must be {SHAPES}.")
         fields = dict(zip(("observation", "reward", "action"), data, strict=False))
+    elif isinstance(data, list | str | np.ndarray):
+        raise ValueError(
+            f"{where} is a {type(data).__name__}; it must be a mapping or a tuple of arrays "
+            f"{SHAPES}."
+        )
     else:
         fields = {name: find_field(data, names) for name, names in NAMES.items()}
     arrays = {name: _array(x, name, where) for name, x in fields.items() if x is not None}
@@ -100,16 +106,27 @@ def _unpadded(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if x is not None
     }
     reward = arrays.get("reward")
-    if reward is not None and reward.ndim == 1:
+    if reward is not None and reward.ndim < 2:
         raise ValueError(
             "this is one episode and a collection was expected; put it in a list: [episode]."
         )
     mask, lengths = find_field(data, MASKS), find_field(data, LENGTHS)
+    number = len(next(iter(arrays.values()), ()))
     steps = next((x.shape[1] for name, x in arrays.items() if name in ("reward", "action")), None)
     if lengths is not None:
         ends = np.asarray(lengths, int)
+        if ends.shape != (number,) or (steps is not None and np.any(ends > steps)):
+            raise ValueError(
+                f"lengths are {lengths} and there are {number} episodes, padded to {steps} "
+                "steps; give the number of steps of each episode."
+            )
     elif mask is not None:
         mask = _array(mask, "mask", "the batch of episodes").astype(bool)
+        if mask.shape != (number, mask.shape[-1] if steps is None else steps):
+            raise ValueError(
+                f"the mask has shape {mask.shape} and there are {number} episodes, padded to "
+                f"{steps} steps; it must be [B, T], True where an episode has a step."
+            )
         ends = mask.sum(axis=1)
         if np.any(mask != (np.arange(mask.shape[1])[None] < ends[:, None])):
             raise ValueError(
@@ -151,14 +168,15 @@ def _array(x: Any, name: str, where: str, ragged: str = "give every step the sam
             f"the {name}s of {where} are ragged, their parts have different lengths: {ragged}."
         ) from error
     if array.dtype.kind not in "biuf":
+        remedy = f", and if their parts have different lengths, {ragged}" * array.dtype.hasobject
         raise ValueError(
-            f"the {name}s of {where} have dtype {array.dtype}; they must be numbers: convert them, "
-            f"and if their parts have different lengths, {ragged}."
+            f"the {name}s of {where} have dtype {array.dtype}; they must be numbers: convert them"
+            f"{remedy}."
         )
     if array.dtype.kind == "f" and not np.all(finite := np.abs(array) <= LARGEST):
         at = tuple(int(i) for i in np.argwhere(~finite)[0])
         raise ValueError(
-            f"{name}{list(at)} of {where} is {array[at]}; numbers must be finite: leave the "
+            f"{name}{list(at) or ''} of {where} is {array[at]}; numbers must be finite: leave the "
             "episode out, and if this is padding, give a mask."
         )
     return array
@@ -166,6 +184,11 @@ def _array(x: Any, name: str, where: str, ragged: str = "give every step the sam
 
 def _steps(arrays: Mapping[str, np.ndarray], where: str) -> int:
     if "reward" in arrays:
+        if "outcome" in arrays:
+            raise ValueError(
+                f"{where} has both rewards and an outcome; give one of them: the outcome stands "
+                "for rewards of which only the last is not 0."
+            )
         if arrays["reward"].ndim != 1:
             raise ValueError(
                 f"the rewards of {where} have shape {arrays['reward'].shape}; they must be one "

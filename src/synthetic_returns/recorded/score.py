@@ -59,6 +59,17 @@ class Score:
             for rows in np.array_split(order, min(bins, len(order)))
         ]
 
+    def figures(self) -> dict[str, float | None]:
+        """The figures by name, for a file; None where there is nothing to measure."""
+        found = {
+            "episodes": len(self),
+            "explained_variance": self.explained_variance,
+            "rewards_alone": self.rewards_alone,
+            "slope": self.slope,
+            "error": self.error,
+        }
+        return {name: round(x, 4) if np.isfinite(x) else None for name, x in found.items()}
+
     def __len__(self) -> int:
         return len(self.returns)
 

@@ -1,5 +1,6 @@
 """Synthetic returns for RLlib, on its new API stack; needs ``synthetic-returns[rllib]``."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,7 @@ class CreditCallback(CreditedData, RLlibCallback):
                 )
         arrived = [pieces.add(episode.id_, _piece(episode)) for episode in sampled]
         for episode, paid in zip(sampled, pieces.pay(arrived), strict=True):
-            rewards = np.asarray(paid, np.float32)
-            new = rewards if episode.is_numpy else rewards.tolist()
-            episode.set_rewards(new_data=new, at_indices=slice(0, len(episode)))
+            _pay(episode, np.asarray(paid, np.float32))
         for name, value in self.report().items():
             metrics_logger.log_value(("synthetic_returns", name), value, window=1)
 
@@ -80,6 +79,14 @@ class CreditCallback(CreditedData, RLlibCallback):
             env.single_observation_space, env.single_action_space, 1, **settings
         )
         return PieceCredit(self.credit)
+
+
+def _pay(episode: SingleAgentEpisode, rewards: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        # RLlib asks a space whether it contains a NumPy number, and Gymnasium wants an array.
+        warnings.filterwarnings("ignore", ".*Casting input x to numpy array", UserWarning)
+        new = rewards if episode.is_numpy else rewards.tolist()
+        episode.set_rewards(new_data=new, at_indices=slice(0, len(episode)))
 
 
 def _piece(episode: SingleAgentEpisode) -> Piece:

@@ -39,6 +39,7 @@ class AdvanceState(eqx.Module):
       evidence: predictions of new episodes compared with their outcomes.
       at_end: the mean of what is left to be paid at the end of an episode.
       length: the mean number of transitions of an episode.
+      episodes: how many there were.
       updates: how many there were.
       stride: how many steps of the task lie between two states that are trained on.
       without: parts that are left out.
@@ -54,6 +55,7 @@ class AdvanceState(eqx.Module):
     evidence: Evidence
     at_end: Float[Array, ""]
     length: Float[Array, ""]
+    episodes: Float[Array, ""]
     updates: Int[Array, ""]
     stride: int = eqx.field(static=True)
     without: tuple[Part, ...] = eqx.field(static=True)
@@ -87,6 +89,7 @@ class AdvanceState(eqx.Module):
             evidence=Evidence.init(claims=5),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
+            episodes=jnp.zeros(()),
             updates=jnp.zeros((), jnp.int32),
             stride=spec.stride,
             without=without,

@@ -16,7 +16,7 @@ __all__ = ["OF_EPISODES", "EpisodeBuffer", "longer", "padded", "padded_length", 
 PEERS = 4  # episodes of the same age for each one that is drawn
 OF_EPISODES = ("length", "number", "seen")  # what is known of whole episodes
 ALWAYS = ("observation", "reward", "discount")
-SHORTEST = 32  # steps; to compile for fewer saves nothing
+SHORTEST = 64  # steps; to compile for fewer saves nothing
 
 
 class EpisodeBuffer:
@@ -216,9 +216,9 @@ def longer(array: np.ndarray, steps: int) -> np.ndarray:
     return grown
 
 
-def padded_length(length: int, max_steps: int) -> int:
-    """One of few lengths, each of which is compiled for."""
-    return bucket(max(length, SHORTEST), max_steps)
+def padded_length(length: int, max_steps: int, *, base: int = 2) -> int:
+    """One of few lengths, each of which is compiled for: all powers of the base, from 64 on."""
+    return bucket(max(length, SHORTEST), max_steps, base=base)
 
 
 def padded(episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = ()) -> EpisodeBatch:
@@ -227,10 +227,10 @@ def padded(episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = 
 
 
 def side_by_side(
-    episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = ()
+    episodes: Sequence[Episode], max_steps: int, fields: Sequence[str] = (), *, base: int = 2
 ) -> dict[str, np.ndarray]:
     """Like ``padded``: the fields on the host, as ``EpisodeBuffer.draw`` gives them."""
-    time = padded_length(max(map(len, episodes)), max_steps)
+    time = padded_length(max(map(len, episodes)), max_steps, base=base)
     batch = bucket(len(episodes), base=4)
     length = np.zeros(batch, np.int32)
     length[: len(episodes)] = [len(episode) for episode in episodes]

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from synthetic_returns.experiments.comparison.records import THRESHOLDS
 from synthetic_returns.experiments.comparison.summary import MethodSummary, success_scores
 from synthetic_returns.experiments.figures.curves import draw_curves
-from synthetic_returns.experiments.figures.style import STYLE, new_figure, save
+from synthetic_returns.experiments.figures.style import STYLE, legend_below, new_figure, save
 from synthetic_returns.experiments.method_arms import method_arm
 from synthetic_returns.experiments.outcome import Outcomes
 from synthetic_returns.utils.scores import performance_profile
@@ -47,12 +47,7 @@ def _draw_all_curves(results: Mapping[str, Outcomes], out: Path) -> Path:
         )  # fmt: skip
     for ax in axes[len(results) :]:
         ax.set_visible(False)
-    handles = {
-        label: handle
-        for ax in axes
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=7)
+    legend_below(figure, columns=7)
     return save(figure, out / "curves.png")
 
 

@@ -9,6 +9,7 @@ from synthetic_returns.experiments.earlier_runs import Configure
 from synthetic_returns.experiments.experiment import Arm, Experiment
 from synthetic_returns.experiments.method_arms import method_arm
 from synthetic_returns.training.job import Job
+from synthetic_returns.utils.suggestions import chosen_names
 
 __all__ = ["Comparison", "Missing", "plan", "with_methods"]
 
@@ -39,6 +40,22 @@ class Comparison:
 
     experiments: tuple[Experiment, ...]
     missing: tuple[Missing, ...] = ()
+
+    def only(self, tasks: Sequence[str], methods: Sequence[str]) -> "Comparison":
+        """A part of it, to be trained alone; where no names are given, all.
+
+        Raises:
+          ValueError: there is no such task or method.
+        """
+        of_task = chosen_names("task", tasks, [e.name for e in self.experiments])
+        every = dict.fromkeys(arm.name for e in self.experiments for arm in e.arms)
+        of_method = chosen_names("method", methods, list(every))
+        parts = [
+            dataclasses.replace(e, arms=tuple(arm for arm in e.arms if arm.name in of_method))
+            for e in self.experiments
+            if e.name in of_task
+        ]
+        return Comparison(tuple(part for part in parts if part.arms))
 
     def jobs(self, root: Path) -> dict[Job, tuple[Experiment, Arm]]:
         """All training; one seed of everything before the next, so that a part of it is of use."""

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["STYLE", "new_figure", "save", "steps_axis"]
+__all__ = ["STYLE", "legend_below", "new_figure", "save", "steps_axis"]
 
 STYLE: Any = {
     "font.size": 9,
@@ -33,6 +33,16 @@ def steps_axis(ax: Axes) -> None:
     """Labels the axis of training in millions of steps."""
     ax.set_xlabel("environment steps (million)")
     ax.xaxis.set_major_formatter(lambda x, _: f"{x / 1e6:g}")
+
+
+def legend_below(figure: Figure, *, columns: int) -> None:
+    """One legend for all panels, under them."""
+    handles = {
+        label: handle
+        for ax in figure.axes
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns)
 
 
 def save(figure: Figure, path: Path) -> Path:

@@ -133,7 +133,7 @@ LADDER = (
         "umbrella-100",
         "Umbrella, 100 steps",
         "umbrella",
-        1_000_000,
+        3_000_000,
         "umbrella",
         "--task.length",
         "100",

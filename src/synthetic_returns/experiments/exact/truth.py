@@ -1,11 +1,10 @@
-"""Exact credit, by dynamic programming: what a credit method's answers are compared with.
+"""Exact credit, by dynamic programming: what the credit of methods is compared with.
 
 A small task is taken apart into its hidden states. Under a given policy, every state then has a
 value and every action an advantage, in plain numpy, and episodes are played by looking them up.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -17,9 +16,31 @@ from synthetic_returns.credit.data.episode import Episode
 from synthetic_returns.envs.base import Environment
 from synthetic_returns.types import StepType
 
-__all__ = ["ExactCredit", "PlayedEpisode", "Quality", "StateGraph", "quality", "state_graph"]
+__all__ = ["ExactCredit", "PlayedEpisode", "StateGraph", "Truth", "state_graph"]
 
 MOST_STATES = 100_000
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Truth:
+    """The truth about S situations of a task under a policy, undiscounted.
+
+    Attributes:
+      policy: the probability of each action in each, ``[S, A]``.
+      value: the expected return from each on.
+      advantage: what each action adds to it, ``[S, A]``.
+      starts: the situations in which episodes begin, one as often as another.
+    """
+
+    policy: np.ndarray
+    value: np.ndarray
+    advantage: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def expected_return(self) -> float:
+        """Of an episode."""
+        return float(self.value[self.starts].mean())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,6 +65,22 @@ class StateGraph:
     over: np.ndarray
     max_steps: int
 
+    @property
+    def time(self) -> np.ndarray:
+        """The step of an episode on which each state is there, ``[S]``."""
+        time = np.full(len(self.over), -1)
+        time[0] = 0
+        for state in np.flatnonzero(~self.over):  # numbered in the order in which they are reached
+            for after in self.after[state]:
+                if time[after] not in (-1, time[state] + 1):
+                    raise ValueError(
+                        f"state {after} is there on step {time[after]} and on {time[state] + 1}; "
+                        "an agent that is told the time acts differently in both: use a task whose "
+                        "states count the steps."
+                    )
+                time[after] = time[state] + 1
+        return time
+
     def solve(self, policy: np.ndarray) -> "ExactCredit":
         """The values and advantages under a policy.
 
@@ -63,7 +100,7 @@ class StateGraph:
         for _ in range(self.max_steps):
             q = np.where(self.over[:, None], 0, self.reward + ~self.last * value[self.after])
             value = (policy * q).sum(axis=1)
-        return ExactCredit(self, policy, value, q - value[:, None])
+        return ExactCredit(policy, value, q - value[:, None], np.array([0]), self)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,21 +112,17 @@ class PlayedEpisode:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ExactCredit:
-    """The truth about a task under a policy, undiscounted.
+class ExactCredit(Truth):
+    """The truth about a task in which nothing is random but the policy.
+
+    There, the advantage of the action taken is also the contribution of the step: by how much it
+    changed the return that was to be expected.
 
     Attributes:
       graph: the states of the task.
-      policy: the probability of each action in each, ``[S, A]``.
-      value: the expected return from each on.
-      advantage: what each action adds to it, ``[S, A]``. That of the action taken is also the
-        contribution of a step: by how much it changed the return that was to be expected.
     """
 
     graph: StateGraph
-    policy: np.ndarray
-    value: np.ndarray
-    advantage: np.ndarray
 
     def play(self, number: int, seed: int = 0) -> list[PlayedEpisode]:
         """Episodes of the policy."""
@@ -114,24 +147,6 @@ class ExactCredit:
             )
             played.append(PlayedEpisode(episode, left))
         return played
-
-
-@dataclasses.dataclass(frozen=True)
-class Quality:
-    """How a method's credit compares with the exact one.
-
-    Attributes:
-      correlation: of both, over all steps of all episodes.
-      bias: root mean square, over steps, of how far the mean credit in the same situation is from
-        the exact one. A situation is a hidden state and an action.
-      variance: mean, over steps, of the variance of the credit in the same situation.
-      exact: root mean square of the exact credit, to compare these with.
-    """
-
-    correlation: float
-    bias: float
-    variance: float
-    exact: float
 
 
 def state_graph(env: Environment[Any], most: int = MOST_STATES) -> StateGraph:
@@ -184,46 +199,6 @@ def state_graph(env: Environment[Any], most: int = MOST_STATES) -> StateGraph:
         last=last,
         over=np.array(over),
         max_steps=env.max_episode_steps,
-    )
-
-
-def quality(
-    exact: ExactCredit,
-    played: Sequence[PlayedEpisode],
-    credit: Callable[[Episode], np.ndarray],
-) -> Quality:
-    """Compares the credit of episodes with the exact one.
-
-    Args:
-      exact: the truth under the policy that played.
-      played: its episodes.
-      credit: of an episode of T steps: advantages of all actions ``[T, A]``, or what is paid for
-        each transition ``[T]``, which is compared with the advantage of the action taken.
-    """
-    if not played:
-        raise ValueError("there are no episodes to compare; play at least one.")
-    situations, given, truth = [], [], []
-    num_actions = exact.policy.shape[1]
-    for one in played:
-        values = np.asarray(credit(one.episode), np.float64)
-        action: Any = one.episode.action
-        every = one.states[:, None] * num_actions + np.arange(num_actions)
-        if values.ndim == 1:
-            every = every[np.arange(len(action)), action]
-        situations.append(every.ravel())
-        given.append(values.ravel())
-        truth.append(exact.advantage.ravel()[every.ravel()])
-    _, cell = np.unique(np.concatenate(situations), return_inverse=True)
-    x, e = np.concatenate(given), np.concatenate(truth)
-    number = np.bincount(cell)
-    mean = np.bincount(cell, x) / number
-    spread = np.bincount(cell, np.square(x - mean[cell])) / number
-    varies = x.std() > 0 and e.std() > 0
-    return Quality(
-        correlation=float(np.corrcoef(x, e)[0, 1]) if varies else 0.0,
-        bias=float(np.sqrt(np.mean(np.square(mean[cell] - e)))),
-        variance=float(np.mean(spread[cell])),
-        exact=float(np.sqrt(np.mean(np.square(e)))),
     )
 
 

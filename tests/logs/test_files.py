@@ -187,3 +187,10 @@ def test_many_states_are_put_into_groups():
     assert kinds[-1].credit < -1.5
     assert kinds[0].state[0] == pytest.approx(kinds[0].credit)
     assert sum(kind.count for kind in kinds) == 180
+
+
+def test_states_that_all_differ_are_put_into_groups_in_a_small_log_too():
+    states = np.random.default_rng(0).normal(size=(360, 2))
+    kinds = earning_kinds(states, states[:, 0])
+    assert kinds[0].credit > 1
+    assert kinds[-1].credit < -1

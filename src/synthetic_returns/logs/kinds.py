@@ -7,7 +7,7 @@ import numpy as np
 
 __all__ = ["Kind", "earning_kinds"]
 
-FEW_STATES = 1000  # if there are no more different ones, each is a kind of its own
+FEW_STATES = 1000  # if there are no more different ones, and most come often, each is a kind
 SEEN_OFTEN = 3  # states that came less often say little
 EXTREME = 0.03  # the share of steps at each end that are looked at where all states differ
 GROUPS = 3  # at each end
@@ -40,13 +40,11 @@ def earning_kinds(states: np.ndarray, credit: np.ndarray) -> Sequence[Kind]:
       credit: of arriving in each.
     """
     flat = states.reshape(len(states), -1)
-    different, group = np.unique(flat, axis=0, return_inverse=True)
-    if len(different) <= FEW_STATES:
-        kinds = [
-            _kind(states[group == i], credit[group == i], mean=False)
-            for i, count in enumerate(np.bincount(group))
-            if count >= SEEN_OFTEN
-        ]
+    different, group, counts = np.unique(flat, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)  # numpy 2.0.0 gives it another axis
+    often = np.flatnonzero(counts >= SEEN_OFTEN)
+    if len(different) <= FEW_STATES and 2 * counts[often].sum() >= len(flat):
+        kinds = [_kind(states[group == i], credit[group == i], mean=False) for i in often]
         kinds.sort(key=lambda kind: -kind.credit)
         return kinds if len(kinds) <= 2 * SHOWN else [*kinds[:SHOWN], *kinds[-SHOWN:]]
     order = np.argsort(credit)

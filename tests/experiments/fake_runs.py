@@ -35,8 +35,10 @@ def fake_run(
     It has as many traces as the experiment asks for, but at most so many.
     """
     events = find_task(experiment.task).events
-    runs = dict(zip(experiment.flags[::2], experiment.flags[1::2], strict=True))
-    parameters: dict[str, Any] = {"runs": int(runs["--task.runs"])} if "--task.runs" in runs else {}
+    flags = experiment.flags
+    parameters: dict[str, Any] = {}
+    if "--task.runs" in flags:
+        parameters["runs"] = int(flags[flags.index("--task.runs") + 1])
     sr = arm.name != "none"
     config = preset(experiment.task, arm.preset, seed=seed, **parameters)
     config = config.changed({} if sr else {"credit": NoCredit()}, steps=experiment.steps)

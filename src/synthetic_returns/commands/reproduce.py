@@ -66,8 +66,14 @@ def main(arguments: Sequence[str]) -> None:
         from synthetic_returns.experiments.studies.arena import arena
 
         grid = arena(quick=parsed.quick, seeds=parsed.seeds)
-        part = {"tasks": parsed.only, "methods": parsed.arms}
-        compare(grid, runs=runs / ARENA, out=out / ARENA, elsewhere="--runs", **part)
+        compare(
+            grid,
+            runs=runs / ARENA,
+            out=out / ARENA,
+            elsewhere="--runs",
+            tasks=parsed.only,
+            methods=parsed.arms,
+        )
         return
     if parsed.study == EXACT:
         _reproduce_exact(parsed, runs / EXACT, out / EXACT)

@@ -50,6 +50,8 @@ def pooled(rows: Sequence[Row], *, all_of_it: bool) -> dict[str, float]:
       all_of_it: whether all of its episodes count together, each row for those since the row
         before; otherwise the last row.
     """
+    # Credit that overflows has neither bias nor variance: those moments are left out.
+    rows = [row for row in rows if np.isfinite(row["spread"])]
     steps = np.array([row["env_steps"] for row in rows], float)
     share = np.diff(steps, prepend=0.0) if all_of_it else (steps == steps[-1]).astype(float)
 

@@ -109,12 +109,12 @@ def _draw_published(ax: Axes, rows: Sequence[Row], begin: float) -> None:
     ax.set_xlim(begin, 1.6 * max([*(row["env_steps"] for row in rows), ax.get_xlim()[1]]))
     ax.set_xlabel("environment steps")
     ax.xaxis.set_major_formatter(LogFormatterSciNotation())
-    for row in rows:
+    for number, row in enumerate(rows):  # each label a line below the one before
         at, value, text = row["env_steps"], row["value"], {"fontsize": 7, "color": GREY}
         if value == value:
             ax.scatter(at, value, s=30, facecolor="white", edgecolor=GREY, zorder=4)
-            ax.annotate(row["who"], (at, value), xytext=(-5, -3), textcoords="offset points",
-                        ha="right", **text)  # fmt: skip
+            ax.annotate(row["who"], (at, value), xytext=(0, -12 - 9 * number), ha="center",
+                        textcoords="offset points", **text)  # fmt: skip
         else:
             ax.axvline(at, color=GREY, linewidth=0.9, linestyle=":")
             ax.annotate(f"{row['what']} of {row['who']}", (at, 0.03), xytext=(-3, 0), rotation=90,

@@ -19,6 +19,7 @@ SHARED = (
     "results/table.md",
     "results/arena/*",
     "results/cluster/*.csv",
+    "results/exact/*",
     "results/pong/levels.csv",
     "results/recorded/*",
     "results/replay/summary.csv",

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from synthetic_returns.credit.data.replay import EARLY, Replay
 from synthetic_returns.credit.episodic.state import return_over, sparsity_cost
 from synthetic_returns.credit.explainer import EpisodeExplainer
 from synthetic_returns.credit.view import View
@@ -213,22 +212,6 @@ def test_as_many_updates_as_the_episodes_are_worth():
     for batch, total in enumerate([0, 1, 2, 2, 4]):  # 0.8, 1.6, 2.4, 2.4, 4.0 updates
         learner.learn(make_episodes(batch, [2, 2, 2, 0, 4][batch]))
         assert updates(learner) == total
-
-
-@pytest.mark.parametrize("at_once", [1, 4])
-def test_the_first_episodes_are_worth_more_updates(at_once):
-    learner = make_learner(with_replay(updates_per_episode=0.5, early_updates=2.0))
-    for batch in range(0, 12, at_once):
-        learner.learn(make_episodes(batch, at_once))
-    worth = sum(0.5 + 2 * np.exp(-(n + 0.5) / EARLY) for n in range(12))
-    assert updates(learner) == int(worth) == 29
-
-
-def test_early_updates_come_to_an_end():
-    replay = Replay(updates_per_episode=1.0, early_updates=6.0)
-    assert replay.updates_for(1, 20 * EARLY) == pytest.approx(1)
-    worth = sum(replay.updates_for(10, seen) for seen in range(10, 20 * EARLY, 10))
-    assert worth == pytest.approx(26 * EARLY, rel=1e-2)
 
 
 def explains(learner, image):

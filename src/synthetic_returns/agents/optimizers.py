@@ -12,7 +12,7 @@ from synthetic_returns.utils.packed import Packed
 __all__ = ["SteadyState", "UsualState", "adam", "clip_unusual", "steady_adam"]
 
 MEMORY = 0.999  # decay of Adam's mean square
-UNSETTLED = 1_000  # first observations, whose large gradients do not count for the divisor
+UNSETTLED = 1_000  # first updates, whose large gradients do not count for the divisor
 GETTING_TO_KNOW = 100  # updates before any gradient is clipped
 
 
@@ -40,14 +40,12 @@ class SteadyState(NamedTuple):
     largest: Any
 
 
-def steady_adam(
-    learning_rate: float, *, significance: float = 0.0
-) -> optax.GradientTransformationExtraArgs:
+def steady_adam(learning_rate: float, *, significance: float = 0.0) -> optax.GradientTransformation:
     """Adam, whose steps stay small where gradients have become small.
 
     Adam divides by the size of recent gradients. Once there is nothing left to learn, these are
     noise, but the steps stay as large as before. Here, as in AMSGrad, the divisor is the largest
-    mean square so far. The first ones do not count: the large gradients of an untrained model
+    mean square so far. The first updates do not count: the large gradients of an untrained model
     would slow down all later updates.
 
     All parameters are one vector in it. A small model has many arrays, and on a CPU starting an
@@ -56,14 +54,10 @@ def steady_adam(
     Args:
       learning_rate: the learning rate.
       significance: how many standard errors the mean gradient of a weight must differ from 0 to
-        hold the weight at 1. It is a weight decay as in AdamW, which falls with the root of
-        ``observed``, as standard errors do: a constant one would never learn what shows in few
-        batches, however often it has come. It shrinks together with the steps; otherwise the model
-        would forget where nothing is left to learn. The model has to be packed.
-
-    Where several updates learn from the same observations, ``update`` should be told how many
-    independent ones, such as episodes, all updates so far rest on: ``observed``. By default, each
-    update has its own.
+        hold the weight at 1. It is a weight decay as in AdamW, which falls with the root of the
+        number of updates, as standard errors do: a constant one would never learn what shows in
+        few batches, however often it has come. It shrinks together with the steps; otherwise the
+        model would forget where nothing is left to learn. The model has to be packed.
     """
     inner = adam(learning_rate, b2=MEMORY)
 
@@ -71,25 +65,21 @@ def steady_adam(
         vector, _ = ravel_pytree(params)
         return SteadyState(inner.init(vector), jnp.zeros_like(vector))
 
-    def update(
-        updates: Any, state: Any, params: Any = None, *, observed: Any = None, **others: Any
-    ) -> tuple[Any, SteadyState]:
-        del others
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, SteadyState]:
         gradient, unravel = ravel_pytree(updates)
         moved, adam_state = inner.update(gradient, state.adam)
         step = jnp.asarray(moved)
         moments: Any = adam_state
         count, nu = moments[0].count.astype(jnp.float32), moments[0].nu
-        observed = count if observed is None else observed
         if significance:
-            decay = jnp.minimum(significance / jnp.sqrt(jnp.maximum(observed, 1.0)), 1)
+            decay = jnp.minimum(significance / jnp.sqrt(count), 1)
             step -= learning_rate * decay * ravel_pytree(params.only_weights())[0]
         square = nu / (1 - jnp.power(MEMORY, count))
-        largest = jnp.where(observed > UNSETTLED, jnp.maximum(state.largest, square), square)
+        largest = jnp.where(count > UNSETTLED, jnp.maximum(state.largest, square), square)
         step *= jnp.sqrt(square / jnp.maximum(largest, 1e-30))
         return unravel(step), SteadyState(adam_state, largest)
 
-    return optax.GradientTransformationExtraArgs(init, update)
+    return optax.GradientTransformation(init, update)
 
 
 class UsualState(NamedTuple):

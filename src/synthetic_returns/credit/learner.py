@@ -221,7 +221,7 @@ class EpisodeLearner:
         for episode in episodes:
             self.buffer.add(episode, rng)
         if len(self.buffer) >= min(replay.warmup, self.buffer.slots):
-            self.updates_owed += replay.updates_for(len(episodes), int(self.buffer.seen))
+            self.updates_owed += replay.updates_per_episode * len(episodes)
         updates = int(self.updates_owed)
         self.updates_owed -= updates
         self.train(updates, rng)

@@ -56,10 +56,9 @@ def examine(state: AdvanceState, episodes: EpisodeBatch) -> AdvanceState:
     length = jnp.sum(episodes.length).astype(jnp.float32) / jnp.maximum(number, 1)
     rate = jnp.minimum(number / jnp.maximum(state.evidence.times[0], 1), 1)
     return eqx.tree_at(
-        lambda s: (s.episodes, s.at_end, s.length),
+        lambda s: (s.at_end, s.length),
         state,
         (
-            state.episodes + number.astype(jnp.int32),
             state.at_end + rate * (at_end - state.at_end),
             state.length + rate * (length - state.length),
         ),

@@ -46,13 +46,7 @@ class Advance(CreditMethod):
     conserves: ClassVar[bool] = True
 
     replay: Replay = dataclasses.field(
-        default=Replay(
-            batch_states=5120,
-            updates_per_episode=1.0,
-            early_updates=6.0,
-            warmup=16,
-            same_age=True,
-        )
+        default=Replay(batch_states=5120, updates_per_episode=1.0, warmup=16, same_age=True)
     )
     """The episodes that it learns from."""
     encoder: TorsoSettings = dataclasses.field(default=TorsoSettings(sizes=(64,)))

@@ -39,7 +39,6 @@ class AdvanceState(eqx.Module):
       evidence: predictions of new episodes compared with their outcomes.
       at_end: the mean of what is left to be paid at the end of an episode.
       length: the mean number of transitions of an episode.
-      episodes: how many there were.
       updates: how many there were.
       stride: how many steps of the task lie between two states that are trained on.
       without: parts that are left out.
@@ -55,7 +54,6 @@ class AdvanceState(eqx.Module):
     evidence: Evidence
     at_end: Float[Array, ""]
     length: Float[Array, ""]
-    episodes: Int[Array, ""]
     updates: Int[Array, ""]
     stride: int = eqx.field(static=True)
     without: tuple[Part, ...] = eqx.field(static=True)
@@ -89,7 +87,6 @@ class AdvanceState(eqx.Module):
             evidence=Evidence.init(claims=5),
             at_end=jnp.zeros(()),
             length=jnp.ones(()),
-            episodes=jnp.zeros((), jnp.int32),
             updates=jnp.zeros((), jnp.int32),
             stride=spec.stride,
             without=without,

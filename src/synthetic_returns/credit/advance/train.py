@@ -133,12 +133,10 @@ def train(
     grads, (mean, at_stake, metrics) = jax.grad(loss, has_aux=True)(state.trained.opened())
     optimizer: Any = optimizer_of(learning_rate, state.without)
     gradient = state.trained.like(grads)
-    updates, optimizer_state = optimizer.update(
-        gradient, state.optimizer, state.trained, observed=state.episodes.astype(jnp.float32)
-    )
+    updates, optimizer_state = optimizer.update(gradient, state.optimizer, state.trained)
     trained = eqx.apply_updates(state.trained, updates)
     average = _newest if "averaging" in state.without else suffix_average
-    averaged = functools.partial(average, count=state.episodes)
+    averaged = functools.partial(average, count=state.updates)
     return (
         eqx.tree_at(
             lambda s: (s.trained, s.averaged, s.optimizer, s.mean, s.at_stake, s.updates),

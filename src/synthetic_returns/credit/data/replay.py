@@ -1,14 +1,12 @@
 """How a credit method learns from finished episodes: how many are kept, and how often it trains."""
 
 import dataclasses
-import math
 
 from synthetic_returns.utils.checks import check_positive
 
 __all__ = ["Replay"]
 
 FEWEST = 4  # episodes in a batch; fewer would hardly tell what differs between them
-EARLY = 500  # episodes, of the order of those after which credit is first right
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,9 +19,6 @@ class Replay:
     """Episodes in one update."""
     updates_per_episode: float = 0.6
     """Updates for each finished episode."""
-    early_updates: float = 0.0
-    """Additional updates for each of the first episodes, fewer and fewer: a factor of e less every
-    500 episodes. While episodes are few, one look at each leaves most of what they tell unused."""
     batch_states: int | None = None
     """States in one update, at most: longer episodes come in smaller batches. Each holds many
     states, and training on them more often would overfit."""
@@ -46,19 +41,10 @@ class Replay:
             )
         if self.batch_states is not None:
             check_positive("batch_states", self.batch_states)
-        for name in ("updates_per_episode", "early_updates"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be 0 or more.")
-
-    def updates_for(self, episodes: int, seen: int) -> float:
-        """How many updates the newest episodes are worth.
-
-        Args:
-          episodes: the number of the newest.
-          seen: of all episodes so far, these included.
-        """
-        early = math.exp((episodes - seen) / EARLY) - math.exp(-seen / EARLY)
-        return self.updates_per_episode * episodes + self.early_updates * EARLY * early
+        if not self.updates_per_episode >= 0:
+            raise ValueError(
+                f"updates_per_episode is {self.updates_per_episode}; it must be 0 or more."
+            )
 
     def batch_of(self, steps: int) -> int:
         """How many episodes of ``steps`` steps are in one update."""

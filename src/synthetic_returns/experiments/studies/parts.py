@@ -18,7 +18,7 @@ from synthetic_returns.experiments.study import Results, Study
 
 __all__ = ["EXPERIMENTS", "STUDY"]
 
-# Of ``credit/advance/parts.py``; the two behind them are matters of the replay.
+# Of ``credit/advance/parts.py``, and the ages of episodes, which are a matter of the replay.
 WITHOUT = {
     "u": "u, contributions of actions",
     "forecast": "the forecast",
@@ -34,7 +34,6 @@ WITHOUT = {
     "share": "the share of the end",
 }
 AGES = ("--credit.replay.no-same-age",)
-EARLY = ("--credit.replay.early-updates", "0.0")
 
 ARMS = (
     dataclasses.replace(ADVANCE, label="everything"),
@@ -43,7 +42,6 @@ ARMS = (
         for part, label in WITHOUT.items()
     ),
     Arm("no-ages", "ages of episodes mixed", "#7a7a7a", (*ADVANCE.flags, *AGES)),
-    Arm("no-early", "without early updates", "#7a7a7a", (*ADVANCE.flags, *EARLY)),
 )
 
 EXPERIMENTS = tuple(

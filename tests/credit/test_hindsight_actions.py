@@ -175,6 +175,15 @@ def test_pairs_add_up_to_the_part_of_later_rewards():
                                    rtol=1e-3, atol=1e-4)  # fmt: skip
 
 
+@EACH
+def test_the_first_reward_of_all_can_be_credited(method):
+    driver = make_driver(method)
+    episodes = make_decisions(0, 32)
+    driver.learn([dataclasses.replace(e, reward=np.zeros_like(e.reward)) for e in episodes])
+    paid = dataclasses.replace(episodes[0], reward=np.full_like(episodes[0].reward, 100))
+    assert np.all(np.isfinite(np.asarray(driver._credit_of(paid).advantage)))
+
+
 def test_given_states_that_show_it_the_cause_is_found():
     """The first action decides which state pays; the state shows it, as HCA asks for."""
     rng = np.random.default_rng(0)

@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 LEAST = -20.0  # log-probability; an action that is never taken has no hindsight
+MOST_DEVIATIONS = 10.0  # of a return from the mean; what lies further out looks alike
 
 
 class HindsightState(eqx.Module):
@@ -72,8 +73,12 @@ class HindsightState(eqx.Module):
         return unit_of(self.square)
 
     def standardised(self, to_come: Float[Array, "time batch"]) -> Float[Array, "time batch"]:
-        """Returns to come, as the model sees them."""
-        return (to_come - self.return_mean) / unit_of(self.return_variance)
+        """Returns to come, as the model sees them.
+
+        Before different returns have been seen, the unit is tiny: a first reward would overflow.
+        """
+        standard = (to_come - self.return_mean) / unit_of(self.return_variance)
+        return jnp.clip(standard, -MOST_DEVIATIONS, MOST_DEVIATIONS)
 
 
 @dataclasses.dataclass(frozen=True)
